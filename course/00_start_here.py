@@ -12,7 +12,7 @@ LanguageToggle()
 # <div lang="zh">
 #
 # 点一下上面那个单元，按 **Shift+Enter** 运行它；左边显示 `[*]` 就是还没运行完，第一次要等几秒。下面会出现三个按钮：中文、English、双语。
-# 随时可以换，下一课会记得你的选择。
+# 随时可以换；在 JupyterLab 和 Jupyter Notebook 里，下一课会记得你的选择。
 #
 # 单元要从上往下逐个运行，后面的会用到前面的。看到 `NameError`，多半是跳过了前面的单元，或者内核重启过，什么都不记得了：从第一个单元起重新运行。
 #
@@ -23,17 +23,19 @@ LanguageToggle()
 # </div>
 # <div lang="en">
 #
-# Click the cell above and run it with **Shift+Enter**; `[*]` at its left means that it is still at work, for some seconds
-# the first time. Three buttons appear: Chinese, English or both. Change your mind at any time; the next lesson
-# remembers.
+# Click the cell above and run it with **Shift+Enter**. While `[*]` shows to its left, the cell is still running; the
+# first time this takes some seconds. Then three buttons appear: Chinese, English or both. You can change your mind at
+# any time; in JupyterLab and Jupyter Notebook, the next lesson remembers your choice.
 #
-# Run the cells from top to bottom: later ones need earlier ones. A `NameError` usually means that you skipped one, or that
-# the kernel was restarted and has forgotten everything: run the cells again from the first.
+# Run the cells from top to bottom, because later ones need earlier ones. If you see a `NameError`, you have usually
+# skipped one, or the kernel was restarted and has forgotten everything. In either case, run the cells again from the
+# first.
 #
-# Usually `model(x)` gives only the output. Below, the model stays as it is; only a function `look` is added.
+# Usually `model(x)` gives you the output and nothing else. Below, the model stays as it is,
+# and we only add a function `look`.
 #
-# First run the cell `guess("00.a")`, which asks you a question. Look at the code below it, **guess**, and then run that
-# code. A wrong guess does no harm: guesses are not graded.
+# First run the cell `guess("00.a")`, which asks you a question. Look at the code below it, **guess**, and then run
+# that code. A wrong guess does no harm, since guesses are not graded.
 #
 # </div>
 
@@ -70,12 +72,13 @@ for handle in handles:
 # </div>
 # <div lang="en">
 #
-# `look` is an ordinary function, and `register_forward_hook` attaches it to a layer. As soon as that layer is done, PyTorch calls it for you with 3 arguments: the layer, its input and its
-# output. Such a function is a **hook**.
+# `look` is an ordinary function, and `register_forward_hook` attaches it to a layer. As soon as that layer is done,
+# PyTorch calls the function for you, with 3 arguments: the layer, its input and its output. Such a function is a
+# **hook**.
 #
-# Each registration gives you a handle, and `remove()` takes the hook off.
+# Each registration gives you a handle, and with its `remove()` you take the hook off again.
 #
-# There are several kinds. Which one you take depends on what you want:
+# There are several kinds of hooks. Which one you take depends on what you want:
 #
 # </div>
 
@@ -108,15 +111,14 @@ for handle in handles:
 #
 # <div lang="zh">
 #
-# `LayerPicker` 用钩子替你把一层画出来。下面就是开头那个网络，它学过六种形状，正看着一个十字。选一层，换一种视图，再点 **显示代码**：
-# 它给出得到这些数字的那几行普通 PyTorch。
+# 一层看到了什么？`LayerPicker` 用钩子替你画出来。下面就是开头那个网络，它学过六种形状，正看着一个十字。选一层，换一种视图。想要图背后的数字，就点 **显示代码**：算出它们的那几行普通 PyTorch 就在那里。
 #
 # </div>
 # <div lang="en">
 #
-# `LayerPicker` uses hooks to draw a layer for you. Below is the net from the top of this page, which has learned six
-# shapes, and it looks at a cross. Choose a layer, change the view, then click **Show code**: it shows the few lines of
-# plain PyTorch that yield these numbers.
+# What does a layer see? `LayerPicker` uses hooks to draw it for you. Below is the net from the top of this page, which
+# has learned six shapes, and it is looking at a cross. Choose a layer and change the view. Would you like the numbers
+# behind the picture? Click **Show code**, and you see the few lines of plain PyTorch that compute them.
 #
 # </div>
 
@@ -133,20 +135,21 @@ picker
 #
 # <div lang="zh">
 #
-# 每个练习给你一个函数的开头。把 `raise NotImplementedError(...)` 那一行换成你的代码，运行那个单元，再运行它下面的 `check`：
-# 它用新的输入试你的函数，告诉你对不对、错在哪里。改了函数，两个单元都要重新运行。标题下面的 ● 是难度，从一个到五个。代码里的括号、逗号和引号要用英文半角的：全角的 Python 不认。
+# 钩子要自己写才学得会，所以每个练习给你一个函数的开头，余下的由你来写。把 `raise NotImplementedError(...)` 那一行换成你的代码，运行那个单元，再运行它下面的 `check`：它用新的输入试你的函数，告诉你对不对、错在哪里。改了函数，两个单元都要重新运行，不然 `check` 试的还是旧的。标题下面的 ● 是难度，从一个到五个。代码里的括号、逗号和引号要用英文半角的：全角的 Python 不认。
 #
-# 先看一个有毛病的函数。**先猜。**
+# 一行代码也会出错。下面的函数想把参数翻倍，却有毛病，它返回什么？**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# Every exercise gives you the beginning of a function. Replace the line `raise NotImplementedError(...)` with your code,
-# run its cell, then run `check` below: it tries your function on fresh input and tells you whether it is right, and if
-# not, which mistake it was. After each change, run both cells again. The dots below a title say how hard it is: from one, ●,
+# You learn hooks best by writing them. So every exercise gives you the beginning of a function, and the rest is yours.
+# Replace the line `raise NotImplementedError(...)` with your code, run its cell, then run `check` below. It tries your
+# function on fresh input and tells you whether it is right, and if it is not, what is wrong. After each change, run
+# both cells again, or `check` tries the old version. The dots below a title say how hard an exercise is: from one, ●,
 # to five.
 #
-# First a function with a fault. **Guess first.**
+# Even one line can go wrong. The function below is meant to double its argument, but it has a fault. What does it
+# return? **Guess first.**
 #
 # </div>
 
@@ -169,17 +172,20 @@ print(broken(torch.ones(2)))
 #
 # <div lang="zh">
 #
-# `broken` 想把 `grad` 翻倍，却没有做到。写一个 `double(grad)`：`grad` 的形状不限，返回翻倍后的新张量，`grad` 本身不变。
+# `broken` 想把 `grad` 翻倍，却没有做到。往后你写的钩子，常常就是这样的小函数，所以先来修好它。写一个 `double(grad)`：
+# `grad` 的形状不限，返回翻倍后的新张量，`grad` 本身不变。
 #
 # 先什么都不写，就运行下面 2 个单元，看看 `check` 怎么说，也很好。
 #
 # </div>
 # <div lang="en">
 #
-# `broken` means to double `grad`, and does not manage it. Write `double(grad)`: for `grad` of any shape it
-# returns a new, doubled tensor and does not touch `grad` itself.
+# `broken` was meant to double `grad`, but it fails to do so. Your hooks will often be small functions like this one, so
+# let us repair it first. Write `double(grad)`: for `grad` of any shape, it returns a new, doubled tensor and does not
+# touch `grad` itself.
 #
-# Running the 2 cells below before you write anything is a fine way to begin: see what `check` says.
+# You can run the 2 cells below even before you write anything, just to see what `check` says. That is a fine way to
+# begin.
 #
 # </div>
 
@@ -203,19 +209,18 @@ check("00.1", double)
 #
 # <div lang="zh">
 #
-# `hint("00.1")` 每运行一次多给一点提示，最后一条几乎就是答案。下面这个单元，运行两次试试：Shift+Enter 会走到下一个单元，
-# 要再运行一次，先点回来。
+# 卡住了，就运行 `hint("00.1")`：每运行一次多给一点提示，最后一条几乎就是答案。下面这个单元，运行两次试试。（Shift+Enter 会走到下一个单元，要再运行一次，先点回来。）
 #
-# 真正试过之后，`solution("00.1")` 给出参考答案：用工具栏上的 **+** 添一个空单元，写进去，运行。想自己试点什么，也是这样。
+# 真正试过还是想不出，`solution("00.1")` 给出参考答案：用工具栏上的 **+** 添一个空单元，写进去，运行。想自己试点什么，也可以这样添一个单元。
 #
 # </div>
 # <div lang="en">
 #
-# `hint("00.1")` gives a little more each time you run it, and the last one nearly gives it away. Run the cell below
-# twice to see: Shift+Enter moves on to the next cell, so click this one before you run it again.
+# Are you stuck? Then run `hint("00.1")`. Each run gives you a little more, and the last hint nearly gives the answer
+# away. Run the cell below twice to see this. (Shift+Enter moves on to the next cell, so click this one again first.)
 #
-# Once you have really tried, `solution("00.1")` shows the reference answer: add an empty cell with **+** in the toolbar,
-# write it there and run it. That is also how you try out an idea of your own.
+# If you have really tried and still do not see it, `solution("00.1")` shows the reference answer. Add an empty cell
+# with **+** in the toolbar, write it there and run it. An extra cell is also the place to try out an idea of your own.
 #
 # </div>
 
@@ -233,9 +238,9 @@ hint("00.1")
 # </div>
 # <div lang="en">
 #
-# `progress()` keeps what you tried and solved in all lessons, also after a restart. A row is a lesson, a box in it an
-# exercise, and the one with the thick frame is what to do next. A click opens the lesson; once you have begun it, a click
-# on a box goes straight to the exercise. Run it:
+# `progress()` remembers what you have tried and solved in all lessons, even after a restart. Each row is a lesson, each
+# box in it is an exercise, and the box with the thick frame is what to do next. A click on a row opens the lesson,
+# and once you have begun that lesson, a click on a box goes straight to the exercise. Run it:
 #
 # </div>
 
@@ -247,13 +252,14 @@ progress()
 #
 # <div lang="zh">
 #
-# 箭头从一课指向直接用到它的课。从上往下走；想早点画特征图，学完第 03 课和第 05 课就可以去第 09 课。
+# 从哪里开始？箭头从一课指向直接用到它的课，所以从上往下走，要用的总是已经学过了。想早点画特征图，可以提前去第 09 课：只要先学第 03 课和第 05 课，以及地图上通向这两课的课。
 #
 # </div>
 # <div lang="en">
 #
-# An arrow leads from a lesson to those that build on it. Go from the top down. If you cannot wait to draw feature maps:
-# lesson 09 needs no more than lessons 03 and 05, and what leads to them.
+# Where should you begin? An arrow leads from a lesson to those that build on it, so if you go from the top down, you
+# always have what you need. If you cannot wait to draw feature maps, you can go to lesson 09 early. For that you need
+# only lessons 03 and 05, and the lessons that lead to these two on the map.
 #
 # </div>
 
@@ -272,7 +278,7 @@ course_map()
 # </div>
 # <div lang="en">
 #
-# First where gradients live, then hooks on tensors. A click opens the lesson.
+# First you see where gradients live, and then you put hooks on tensors. A click opens the lesson.
 #
 # <!-- lessons 01-04 -->
 #
@@ -290,7 +296,7 @@ course_map()
 # </div>
 # <div lang="en">
 #
-# Hooks on the layers of an `nn.Module`: what goes in, comes out and flows back.
+# Now hooks go on the layers of an `nn.Module`. They see what goes in, what comes out and what flows back.
 #
 # <!-- lessons 05-08 -->
 #
@@ -301,14 +307,15 @@ course_map()
 #
 # <div lang="zh">
 #
-# 把学到的用在真正的任务上。
+# 工具都认识了，现在用在真正的任务上：网络在看哪里？训练在哪里出错，内存又用到哪里去了？
 #
 # <!-- lessons 09- -->
 #
 # </div>
 # <div lang="en">
 #
-# What you learned, put to real work.
+# You know the tools by now, so put them to real work. What does a net look at? Where does training go wrong, and where
+# does its memory go?
 #
 # <!-- lessons 09- -->
 #
@@ -328,11 +335,11 @@ course_map()
 # </div>
 # <div lang="en">
 #
-# 1. Shift+Enter runs a cell; the buttons switch the language.
+# 1. Shift+Enter runs a cell, and the buttons switch the language.
 # 2. A hook is an ordinary function that PyTorch calls for you.
-# 3. What you want decides which kind you take.
-# 4. `check` judges, `hint` helps, `solution` shows the answer.
-# 5. `progress()` knows how far you are; the map shows where you can go.
+# 3. Which kind of hook you take depends on what you want.
+# 4. `check` tells you whether you are right, `hint` helps, and `solution` shows the answer.
+# 5. `progress()` knows how far you are, and the map shows where you can go.
 #
 # </div>
 
@@ -359,7 +366,8 @@ course_map()
 # </div>
 # <div lang="en">
 #
-# `torchinfo`, which prints a network's layers, most code for Grad-CAM, which explains an image classifier, and many
-# tools that look into large language models rest on hooks. Next: [01 Graph and leaves](01_graph_and_leaves.ipynb).
+# You will meet hooks in many places. `torchinfo` uses them to list the layers of a network. Most code for Grad-CAM,
+# which explains an image classifier, is built on hooks as well, and so are many tools that look into large language
+# models. Next: [01 Graph and leaves](01_graph_and_leaves.ipynb).
 #
 # </div>

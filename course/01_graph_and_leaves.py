@@ -20,9 +20,10 @@ LanguageToggle()
 # </div>
 # <div lang="en">
 #
-# The weights of a neural network usually start as small numbers. Here are two ways to make them: `a` writes `0.5` down directly;
-# `b` starts from ones (`1`) and multiplies them by `0.5`. Both hold the same values and say that they require a gradient
-# (`requires_grad`). Each is multiplied by `3` and summed, and backward runs once for each. `a.grad` will hold two `3`s. **Guess first** what `b.grad` will hold.
+# The weights of a neural network usually start as small numbers. Here are two ways to make them: `a` writes `0.5`
+# down directly, while `b` starts from ones (`1`) and multiplies them by `0.5`. Both hold the same values, and both
+# say that they require a gradient (`requires_grad`). We multiply each of them by `3`, sum it up, and run backward
+# once for each. `a.grad` will hold two `3`s. **Guess first** what `b.grad` will hold.
 #
 # </div>
 
@@ -49,8 +50,8 @@ print("b.grad:", b.grad)
 # </div>
 # <div lang="en">
 #
-# Both hold the same values and require a gradient, and only one of them has kept it. That matters, because an optimizer
-# needs `.grad` to update a weight. Let us hand each of them to one.
+# Both copies hold the same values and require a gradient, and yet only one of them has kept its gradient. That matters,
+# because an optimizer needs `.grad` to update a weight. Let us hand each of them to an optimizer and see.
 #
 # </div>
 
@@ -75,9 +76,10 @@ print("ones.grad:", ones.grad)
 # </div>
 # <div lang="en">
 #
-# The optimizer took `a` and refused `b`, because `b` is not a **leaf**. You made `a` directly, whereas `b` came out of a
-# multiplication; the leaf is the tensor of ones (`1`) that went into it. Give it a name, `ones`, and you see that
-# the gradient that was kept is its own: the `3` of `b` times `0.5`, which is `1.5`.
+# The optimizer took `a` and refused `b`, because `b` is not a **leaf**. You made `a` directly, whereas `b` came out
+# of a multiplication, and the leaf is the tensor of ones (`1`) that went into it. Once you give that tensor a name,
+# `ones`, you can see that it is the one that kept a gradient, namely its own: the `3` of `b` times `0.5`, which is
+# `1.5`.
 #
 # </div>
 #
@@ -86,18 +88,20 @@ print("ones.grad:", ones.grad)
 # <div lang="zh">
 #
 # 反向传播要沿着计算的步骤往回走，所以 PyTorch 必须知道每个结果是怎样算出来的。运算里只要用到了需要梯度的张量，PyTorch 一般就会把这一步记在结果的
-# `grad_fn` 里（1.3 节会看到什么时候不记）。这些记录前后相连，就是**计算图**。没有 `grad_fn` 的张量，前面再没有任何记录，它就是叶子。
+# `grad_fn` 里（1.3 节会看到两种不记的情况）。这些记录前后相连，就是**计算图**。没有 `grad_fn` 的张量，前面再没有任何记录，它就是叶子。
 #
 # 下面从 `x` 算出 `y`，从 `y` 算出 `z`，再从 `z` 反向传播。**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# Backward retraces the steps of the computation, so PyTorch has to know how each result was made. When an operation uses a tensor that requires a
-# gradient, PyTorch normally notes the step in the `grad_fn` of the result (section 1.3 shows when it does not). Linked up, these
-# notes are the **computation graph**. A tensor without `grad_fn` has no record before it, and that makes it a leaf.
+# Backward retraces the steps of the computation, so PyTorch has to know how each result was made. When an operation
+# uses a tensor that requires a gradient, PyTorch normally notes the step in the `grad_fn` of the result (section 1.3
+# shows two cases in which it does not). Linked up, these notes are the **computation graph**. A tensor without
+# `grad_fn` has no record before it, and that makes it a leaf.
 #
-# Below, `y` is computed from `x`, `z` from `y`, and backward starts at `z`. **Guess first.**
+# Let us look at such a graph. Below, `y` is computed from `x`, and `z` from `y`, and backward starts at `z`. Which of
+# the three will keep their gradient? **Guess first.**
 #
 # </div>
 
@@ -125,10 +129,13 @@ ax = plot_graph(z, {"x": x, "y": y, "z": z})
 # </div>
 # <div lang="en">
 #
-# Only `x`, the one with the double frame. The grey arrows are the forward pass, which computed `z` from left to right. The purple ones are the backward
-# pass, from right to left, and each says which gradient it brings. Below a box stands the gradient that was kept, or `not kept`. That of `x` must have
-# passed `z` and `y`, for there is no other way to `x`. But results in the middle tend to be many and large, and keeping all their gradients would take
-# too much memory. PyTorch throws each away once it has been used, and only the leaf keeps its share.
+# Only `x` keeps its gradient. It is the one with the double frame. In the picture, the grey arrows are the forward
+# pass, which computed `z` from left to right. The purple ones are the backward pass, from right to left, and each says
+# which gradient it brings. Below a box stands the gradient that was kept, or `not kept`.
+#
+# The gradient of `x` must have passed `z` and `y`, because there is no other way to `x`. Why did it not stay there,
+# too? Results in the middle tend to be many and large, and keeping all their gradients would take too much memory. So
+# PyTorch throws each away once it has been used, and only the leaf keeps its share.
 #
 # </div>
 
@@ -145,8 +152,9 @@ ax = plot_graph(z, {"x": x, "y": y, "z": z})
 # </div>
 # <div lang="en">
 #
-# So does every leaf get a gradient? Below are 8 tensors. `quiet` is computed under `torch.no_grad()`, where PyTorch records nothing. `cured` is the `b` of section 1.1
-# written differently: first the values are computed, and only then does `requires_grad_()` ask for a gradient.
+# Does every leaf get a gradient, then? Below are 8 tensors, most of which speak for themselves. `quiet` is computed
+# under `torch.no_grad()`, where PyTorch records nothing. `cured` is the `b` of section 1.1 written differently: first
+# the values are computed, and only then does `requires_grad_()` ask for a gradient.
 #
 # **Guess first**, then compare the two booleans line by line, above all for `data`, `2 * data` and `quiet`.
 #
@@ -182,14 +190,17 @@ for name, tensor in tensors.items():
 # </div>
 # <div lang="en">
 #
-# `data`, `2 * data` and `quiet` require no gradient, and yet they are leaves, and so is `w.detach()`. The last three were computed, but PyTorch has no record of it:
-# `2 * data` uses no tensor that requires a gradient, recording was off for `quiet`, and cutting a tensor off from its graph is what `detach()` is for. A tensor
-# without a record is a leaf, so 6 of the 8 are; but a leaf that requires no gradient gets none.
+# `data`, `2 * data` and `quiet` require no gradient, and yet they are leaves, and so is `w.detach()`. The last three
+# were computed, but PyTorch has no record of it: `2 * data` uses no tensor that requires a gradient, recording was off
+# for `quiet`, and `detach()` is there to cut a tensor off from its graph. A tensor without a record is a leaf, so 6 of
+# the 8 are leaves. But a leaf that requires no gradient gets none.
 #
-# So **it takes both for a tensor to keep its gradient by itself**: `requires_grad` and `is_leaf` must be true. Here only `w` and `cured` qualify.
+# So **a tensor keeps its gradient by itself only if two things are true**: `requires_grad` and `is_leaf`. Here only `w`
+# and `cured` qualify.
 #
-# People often trip over `w.double()`. It has to convert the numbers, so it computes a new tensor, and an optimizer refuses that one; the same goes for `w.to(device)`
-# when it really changes the device. The cure is what `cured` does: convert first, and call `requires_grad_()` last.
+# People often trip over `w.double()`. It has to convert the numbers, so it computes a new tensor, and an optimizer
+# refuses that one. The same goes for `w.to(device)` when it really changes the device. The cure is what `cured` does:
+# convert first, and call `requires_grad_()` last.
 #
 # </div>
 
@@ -200,7 +211,8 @@ for name, tensor in tensors.items():
 #
 # <div lang="zh">
 #
-# 写 `classify(tensors)`：收到字典「名字 → 张量」，返回字典「名字 → 词」。设想反向传播从张量后面的某个结果出发，那么：
+# 梯度不见了，先别急着找：它本来会不会留下，看张量就知道。写 `classify(tensors)`：收到字典「名字 → 张量」，
+# 返回字典「名字 → 词」。设想反向传播从张量后面的某个结果出发，那么词是：
 #
 # - `"keeps"`：梯度会留在它的 `.grad` 里；
 # - `"passes"`：梯度只是路过；
@@ -211,14 +223,15 @@ for name, tensor in tensors.items():
 # </div>
 # <div lang="en">
 #
-# Write `classify(tensors)`, which takes a dictionary from names to tensors and returns one from names to words. Imagine that backward starts from some
-# result computed from the tensor. Then the word is
+# When a gradient is missing, first ask whether it could be there at all. The tensor itself can tell you, and now you
+# write the function that asks it. `classify(tensors)` takes a dictionary from names to tensors and returns a dictionary
+# from names to words. Imagine that backward starts from some result computed from the tensor. Then the word is
 #
 # - `"keeps"` if the gradient stays in its `.grad`,
 # - `"passes"` if the gradient only passes,
 # - `"none"` if no gradient comes.
 #
-# There is no need to run backward. If you are stuck, run `hint("01.1")`.
+# You can tell without running backward. If you are stuck, run `hint("01.1")`.
 #
 # </div>
 
@@ -257,9 +270,11 @@ check("01.1", classify)
 # </div>
 # <div lang="en">
 #
-# So far the graph was a single chain. Now `w` has two paths to `y`, one through `a` and one through `b`, so that $y=(w+x)(w+1)$.
+# So far the graph was a single chain. Now `w` has two paths to `y`, one through `a` and one through `b`, so that
+# $y=(w+x)(w+1)$.
 #
-# **Take a pencil**, with $w=1$ and $x=2$. (The picture needs `retain_graph=True`; section 1.5 explains it.)
+# **Take a pencil** and work it out, with $w=1$ and $x=2$. (The picture needs `retain_graph=True`, which section 1.5
+# explains.)
 #
 # </div>
 
@@ -288,9 +303,10 @@ ax = plot_graph(y, {"w": w, "x": x, "a": a, "b": b, "y": y})
 # </div>
 # <div lang="en">
 #
-# It is `5`. In forward, `a` became `3` and `b` became `2`. As `y` is their product, it grows by the value of `b` for each unit by which `a` grows, so the path through
-# `a` brings `w` a `2`; likewise, the path through `b` brings `3`. They stand on the two purple arrows that end at `w`. Where **paths** meet, the gradients that they
-# bring are added: $2+3=5$. From `x` there is only the path through `a`, hence `2`.
+# The gradient of `w` is `5`. In forward, `a` became `3` and `b` became `2`. Since `y` is their product, it grows by the
+# value of `b` for each unit by which `a` grows, so the path through `a` brings `w` a `2`. In the same way, the path
+# through `b` brings `3`. You find both on the two purple arrows that end at `w`. Where **paths** meet, the gradients
+# that they bring are added: $2+3=5$. `x` has only the path through `a`, so its gradient is `2`.
 #
 # </div>
 
@@ -308,12 +324,14 @@ ax = plot_graph(y, {"w": w, "x": x, "a": a, "b": b, "y": y})
 # </div>
 # <div lang="en">
 #
-# Those were the paths of a single backward pass. The `.grad` of a leaf also adds up the gradients of all backward **passes**: a new gradient does not
-# replace the old one but is added to it.
+# In the last section, the paths of a single backward pass were added up. The `.grad` of a leaf also adds up the
+# gradients of all backward **passes**: a new gradient does not replace the old one but is added to it.
 #
-# Backward uses values that forward stored in the graph, and frees them as it goes. So if you mean to go through the same graph again, say `retain_graph=True`.
+# There is one condition for a second pass. Backward uses values that forward stored in the graph, and frees them as
+# it goes. So if you mean to go through the same graph again, say `retain_graph=True`.
 #
-# Below, $y=w^2$ and $w=3$, so one pass brings `6`. `backward` runs three times from the same `y`, and only the first call says so. **Guess first.**
+# Let us try both. Below, $y=w^2$ and $w=3$, so one pass brings `6`. `backward` runs three times from the same `y`,
+# and only the first call says `retain_graph=True`. **Guess first.**
 #
 # </div>
 
@@ -344,10 +362,12 @@ except RuntimeError as error:
 # </div>
 # <div lang="en">
 #
-# The first pass finds the slope, $2w=6$. The second is possible because the first kept the graph; it brings another 6, and together they are 12.
-# This second call did not say `retain_graph=True`, so it freed the values in the graph, and the third can only fail: `w.grad` is still 12.
+# The first pass finds the slope, $2w=6$. The second is possible because the first kept the graph; it brings another
+# 6, and together they are 12. But this second call did not say `retain_graph=True`, so it freed the values in the
+# graph. That is why the third can only fail, and `w.grad` is still 12.
 #
-# In training, every step should start afresh, so the gradients are cleared by the optimizer's `zero_grad()`. **Guess again.**
+# In training, every step should start afresh, so the gradients are cleared first, by the optimizer's `zero_grad()`.
+# What will `w.grad` be then, and what after one more pass? **Guess again.**
 #
 # </div>
 
@@ -374,10 +394,12 @@ print("new graph:", w.grad)
 # </div>
 # <div lang="en">
 #
-# After clearing it is `None`, not 0: by default, an optimizer's `zero_grad()` does just that, `w.grad = None`. A new forward pass builds a new graph, so
-# its backward raises nothing; and with no old gradient to add to, `w.grad` is 6 again.
+# After clearing, `w.grad` is `None` and not 0, because by default this is what an optimizer's `zero_grad()` does:
+# `w.grad = None`. The new forward pass has built a new graph, so its backward raises nothing. And since there is no old
+# gradient to add to, `w.grad` is 6 again.
 #
-# That is why training loops call `zero_grad()`. Sometimes, though, adding up is just what you want, as in the next exercise.
+# That is why training loops usually call `zero_grad()`. Sometimes, though, adding up is just what you want, as in the
+# next exercise.
 #
 # </div>
 
@@ -388,14 +410,20 @@ print("new graph:", w.grad)
 #
 # <div lang="zh">
 #
-# 写 `sum_gradients(w, losses)`：列表 `losses` 里的损失都由 `w` 算出，而且**共用**计算图里的一段。调用之后，`w.grad` 应当是这些损失的梯度之和；
-# 调用之前 `w.grad` 里已有的值不算在内。不需要返回什么。
+# 一个权重往往要同时照顾几个损失，这时要的就是它们的梯度之和。写 `sum_gradients(w, losses)`：
+# 列表 `losses` 里的损失都由 `w` 算出，而且**共用**计算图里的一段。
+#
+# 调用之后，`w.grad` 应当是这些损失的梯度之和；调用之前 `w.grad` 里已有的值不算在内。不需要返回什么。
 #
 # </div>
 # <div lang="en">
 #
-# Write `sum_gradients(w, losses)`. The losses in the list `losses` were all computed from `w`, and they **share** a part of the computation graph. After the
-# call, `w.grad` should be the sum of the gradients of these losses, without what it held before the call. Nothing needs to be returned.
+# Often a weight has to serve several losses at once, and then it needs the sum of their gradients. Write
+# `sum_gradients(w, losses)`. The losses in the list `losses` were all computed from `w`, and they **share** a part of
+# the computation graph.
+#
+# After the call, `w.grad` should be the sum of the gradients of these losses, without what it held before the call.
+# Nothing needs to be returned.
 #
 # </div>
 
@@ -431,12 +459,13 @@ check("01.2", sum_gradients)
 # </div>
 # <div lang="en">
 #
-# In section 1.4 a pencil told us that the `5` is `2` plus `3`; the gradients of `a` and `b` were not kept as evidence. You can ask for
-# them: **before backward**, call `retain_grad()` on a non-leaf, and its gradient is stored in `.grad` as it passes.
+# In section 1.4 a pencil told us that the `5` is `2` plus `3`, but the gradients of `a` and `b` were not kept as
+# evidence. You can ask for them. If you call `retain_grad()` on a non-leaf **before backward**, its gradient is
+# stored in `.grad` as it passes.
 #
-# Mind the names: `retain_grad` keeps a gradient, `retain_graph` the graph.
+# Mind the names, which are easily confused: `retain_grad` keeps a gradient, and `retain_graph` keeps the graph.
 #
-# Again $w=1$ and $x=2$. **Guess first.**
+# Again $w=1$ and $x=2$. **Guess first** what will be kept now.
 #
 # </div>
 
@@ -467,9 +496,11 @@ ax = plot_graph(y, {"w": w, "x": x, "a": a, "b": b, "y": y})
 # </div>
 # <div lang="en">
 #
-# `a.grad` is `2`, the value of the other factor, `b`; and `b.grad` is the value of `a`, `3`. Their sum is `w.grad`, as promised.
+# `a.grad` is `2`, the value of the other factor, `b`, and `b.grad` is the value of `a`, `3`. Their sum is `w.grad`,
+# just as the pencil had it.
 #
-# This is the chain rule at work: along each path, multiply the slopes of its steps; where paths meet, add up what they bring.
+# This is the chain rule at work: along each path, multiply the slopes of its steps; where paths meet, add up what they
+# bring.
 #
 # </div>
 #
@@ -482,7 +513,8 @@ ax = plot_graph(y, {"w": w, "x": x, "a": a, "b": b, "y": y})
 # </div>
 # <div lang="en">
 #
-# And what if you remember `retain_grad()` only when backward is over? That is what happens below, and `y.grad` is printed; then backward runs again, and `y.grad` is printed once more. **Guess first.**
+# And what if you remember `retain_grad()` only when backward is over? That is what happens below. First we print
+# `y.grad`, then we run backward again and print it once more. **Guess first.**
 #
 # </div>
 
@@ -510,10 +542,10 @@ print("after the next backward, y.grad:", y.grad)
 # </div>
 # <div lang="en">
 #
-# The first line says `None`: the gradient of that backward pass is gone, and asking afterwards does not bring it back. The second line has a value, but it
-# is the gradient of the second pass.
+# The first line says `None`. The gradient of that backward pass is gone, and asking afterwards does not bring it
+# back. The second line does have a value, but it is the gradient of the second pass.
 #
-# And what does a tensor such as `data` say, which requires no gradient?
+# And what happens with a tensor such as `data`, which requires no gradient?
 #
 # </div>
 
@@ -531,14 +563,15 @@ except RuntimeError as error:
 #
 # <div lang="zh">
 #
-# 有人在反向传播之后才调用 `retain_grad()`，然后奇怪为什么没有梯度。它只对**以后**的反向传播有效：想要过去那一次的梯度，只能再做一次反向传播。
+# 有人在反向传播之后才调用 `retain_grad()`，然后奇怪为什么没有梯度。它只留得住**以后**才来的梯度：想要已经过去的，只能再做一次反向传播。
 # 不需要梯度的张量则会直接报错。
 #
 # </div>
 # <div lang="en">
 #
-# People call `retain_grad()` after backward and wonder where the gradient is. It works for **later** passes only: to get the gradient of one that is over, all you can do
-# is to run backward again. A tensor that requires no gradient raises an error at once.
+# Some people call `retain_grad()` after backward and wonder where the gradient is. `retain_grad()` keeps only a
+# gradient that comes **later**: to get one that has passed, all you can do is to run backward again. A tensor that
+# requires no gradient raises an error at once.
 #
 # </div>
 # </div>
@@ -550,15 +583,23 @@ except RuntimeError as error:
 #
 # <div lang="zh">
 #
-# 写 `keep_all(tensors, loss)`：`loss` 已经由字典 `tensors` 里的张量算好了。请做一次反向传播，之后每个张量的 `.grad` 里都有自己的梯度；
-# 跳过 `requires_grad` 为 `False` 的张量，也不要留下自己的钩子（别人的不要动）。不需要返回什么。
+# 想逐个核对一串计算里的梯度，得先让它们都留下来。写 `keep_all(tensors, loss)`：
+# `loss` 已经由字典 `tensors` 里的张量算好了，请做一次反向传播。不需要返回什么。
+#
+# - 之后每个张量的 `.grad` 里都有自己的梯度；
+# - 跳过 `requires_grad` 为 `False` 的张量，它们没有梯度可留；
+# - 不要留下自己的钩子，别人的不要动。
 #
 # </div>
 # <div lang="en">
 #
-# Write `keep_all(tensors, loss)`, where `loss` has already been computed from the tensors in the dictionary `tensors`. Run backward once, so that each of these
-# tensors has its gradient in `.grad` afterwards. Skip tensors whose `requires_grad` is `False`, and leave no hooks of yours
-# on (those of others stay). Nothing needs to be returned.
+# If you want to check the gradients of a computation one by one, all of them have to be kept first. Write
+# `keep_all(tensors, loss)`, where `loss` has already been computed from the tensors in the dictionary `tensors`. Run
+# backward once. Nothing needs to be returned.
+#
+# - Afterwards each of these tensors has its gradient in `.grad`.
+# - Skip tensors whose `requires_grad` is `False`, because they have no gradient to keep.
+# - Do not let hooks of yours stay on. Those of others stay.
 #
 # </div>
 
@@ -585,16 +626,18 @@ check("01.3", keep_all)
 #
 # <div lang="zh">
 #
-# 1.8 到 1.10 节和练习 01.4 可以以后再读；想马上认识钩子，就先去 1.11 节。
+# 到现在为止，反向传播都从标量出发：损失是一个数，梯度说的是它怎样变。下面的 `x` 是 3 个数，`y = x**2` 也是。这时反向传播该从哪里出发？
 #
-# 到现在为止，反向传播都从标量出发：损失是一个数，梯度说的是它怎样变。如果 `y` 是 3 个数呢？
+# （1.8 到 1.10 节和练习 01.4 可以以后再读；想马上认识钩子，就先去 1.11 节。）
 #
 # </div>
 # <div lang="en">
 #
-# Sections 1.8 to 1.10 and exercise 01.4 can wait: if you would rather meet a hook now, go to section 1.11 first.
+# So far, backward always started from a scalar: the loss is one number, and a gradient says how that number changes.
+# Below, `x` holds 3 numbers, and so does `y = x**2`. Where should backward start now?
 #
-# So far, backward always started from a scalar. The loss is one number, and a gradient says how that number changes. But what if `y` is 3 numbers?
+# (You can leave sections 1.8 to 1.10 and exercise 01.4 for later. If you would rather meet a hook now, go to section
+# 1.11 first.)
 #
 # </div>
 
@@ -618,10 +661,12 @@ except RuntimeError as error:
 # </div>
 # <div lang="en">
 #
-# It refuses: each of the 3 numbers has a gradient of its own, and which of them is meant? So you give each output a weight, in a vector `v`. The gradient that
-# `y.backward(v)` finds is the one that `(v * y).sum().backward()` finds, and there we are again with one number to start from.
+# PyTorch refuses, because each of the 3 numbers has a gradient of its own, and it cannot know which of them is meant.
+# So you give each output a weight, in a vector `v`. The gradient that `y.backward(v)` finds is the one that
+# `(v * y).sum().backward()` finds, and there we are again with one number to start from.
 #
-# The slopes of $x^2$ are $2x$, that is 2, 4 and 6. First `v` is full of `1`s, then it is `[1, 0, 0]`, and last `[0, 10, 1]`. **Guess first.**
+# Here the slopes of $x^2$ are $2x$, that is 2, 4 and 6. We try three vectors: first `v` is full of `1`s, then it is
+# `[1, 0, 0]`, and last `[0, 10, 1]`. **Guess first.**
 #
 # </div>
 
@@ -641,7 +686,7 @@ print("(v * y).sum(), last v  ->", x.grad)
 # %% [markdown]
 # <div lang="zh">
 #
-# 全 1 的向量给出的就是斜率，因为这里 `y[i]` 只依赖 `x[i]`。权重是 `0` 的输出不起作用，权重是 `10` 的算十份：第三行里 4 成了 40。
+# 全 1 的向量给出的就是斜率，因为这里 `y[i]` 只依赖 `x[i]`。权重是 `0` 的输出不起作用（只要它的斜率是有限的数），权重是 `10` 的算十份：第三行里 4 成了 40。
 # 最后一行证实了两种写法相等。
 #
 # 如果只想拿到梯度，不想写进 `x.grad`，可以用 `torch.autograd.grad`：它把梯度装在元组里返回。
@@ -649,10 +694,12 @@ print("(v * y).sum(), last v  ->", x.grad)
 # </div>
 # <div lang="en">
 #
-# A vector of 1s gives the slopes themselves, because here each `y[i]` depends on `x[i]` only. An output with weight `0` has no say, and one with weight `10` counts
-# tenfold: in the third line, 4 has become 40. The last line confirms that both ways of writing it agree.
+# A vector of 1s gives the slopes themselves, because here each `y[i]` depends on `x[i]` only. An output with weight `0`
+# has no say, as long as its slope is finite, and one with weight `10` counts tenfold: you see this in the third line,
+# where 4 has become 40. The last line confirms that both ways of writing it agree.
 #
-# If you want to have a gradient returned and not written into `x.grad`, there is `torch.autograd.grad`, which returns it in a tuple.
+# If you want a gradient returned instead of written into `x.grad`, use `torch.autograd.grad`, which returns it in a
+# tuple.
 #
 # </div>
 
@@ -674,8 +721,9 @@ print("x.grad:  ", x.grad)
 # </div>
 # <div lang="en">
 #
-# Now put it all together. `inp` has 4 rows and 5 columns, with 1 on the diagonal and 0 elsewhere; `out` is $(inp+1)^2$, transposed. Backward runs from it
-# three times, each time with a `v` full of 1s, and the gradient is zeroed before the third.
+# Now you can put it all together. `inp` has 4 rows and 5 columns, with 1 on the diagonal and 0 elsewhere, and `out`
+# is $(inp+1)^2$, transposed. Backward runs from it three times, each time with a `v` of all 1s, and the gradient is
+# zeroed before the third.
 #
 # **Guess first**, then see after each of them what `inp.grad` holds on the diagonal and elsewhere.
 #
@@ -706,8 +754,9 @@ print("third call:  diagonal", inp.grad.diagonal(), " elsewhere", inp.grad[inp =
 # </div>
 # <div lang="en">
 #
-# The first pass finds the slopes, $2(inp+1)$: 4 on the diagonal and 2 elsewhere. Transposing moves them around and changes none. The second pass adds the
-# same again, which makes 8 and 4. Before the third, `zero_()` sets everything to 0, and so it is 4 and 2 once more.
+# The first pass finds the slopes, $2(inp+1)$, which are 4 on the diagonal and 2 elsewhere. Transposing moves numbers
+# around but changes none. The second pass adds the same again, which makes 8 and 4. Before the third, `zero_()` sets
+# everything to 0, and so it is 4 and 2 once more.
 #
 # </div>
 #
@@ -723,10 +772,12 @@ print("third call:  diagonal", inp.grad.diagonal(), " elsewhere", inp.grad[inp =
 # </div>
 # <div lang="en">
 #
-# If each output depends on several inputs, the slopes form a table, the **Jacobian** $J$: its row $i$ holds the derivatives of $y_i$ with respect to each input.
-# What `backward(v)` computes is $v^\top J$, hence the name **vector-Jacobian product**, and the whole of $J$ is never built.
+# If each output depends on several inputs, the slopes form a table, the **Jacobian** $J$: its row $i$ holds the
+# derivatives of $y_i$ with respect to each input. What `backward(v)` computes is $v^\top J$. Hence it is called a
+# **vector-Jacobian product**, and the whole of $J$ is never built.
 #
-# To see row $i$ of $J$, let number $i$ of `v` be 1 and the others 0. The three `v` that do this are the rows of the identity matrix.
+# To see row $i$ of $J$, set number $i$ of `v` to 1 and the others to 0. The three `v` that do this are the rows of the
+# identity matrix.
 #
 # </div>
 
@@ -750,8 +801,9 @@ print("y.backward(v):", x.grad)
 # </div>
 # <div lang="en">
 #
-# Check the first row with a pencil: the derivative of `x[0] * x[1]` with respect to `x[0]` is the value of `x[1]`, 3; with respect to `x[1]` it is 2; `x[2]` plays
-# no part. The last two lines agree: without $J$, `y.backward(v)` arrived at $v^\top J$.
+# You can check the first row with a pencil. The derivative of `x[0] * x[1]` with respect to `x[0]` is the value of
+# `x[1]`, 3; with respect to `x[1]` it is 2; and `x[2]` plays no part. The last two lines agree: without ever building
+# $J$, `y.backward(v)` arrived at $v^\top J$.
 #
 # </div>
 
@@ -771,13 +823,15 @@ print("y.backward(v):", x.grad)
 # </div>
 # <div lang="en">
 #
-# Now the other way round: the result is given, and you look for `v`. `y` was computed from `x` **element by element**, so `y[i]` depends on `x[i]` only,
-# and no slope is 0; but you do not know the formula.
+# So far you chose `v` and looked at the result. Now it goes the other way round: the result is given, and you look for
+# the `v` that brings it. `y` was computed from `x` **element by element**, so `y[i]` depends on `x[i]` only, and no
+# slope is 0. But you do not know the formula.
 #
-# Write `choose_vector(x, y, wanted)`. Return `v` such that `x.grad` equals `wanted` once your caller has run `y.backward(v)`.
+# Write `choose_vector(x, y, wanted)`. Return `v` such that `x.grad` equals `wanted` once your caller has run
+# `y.backward(v)`.
 #
-# Before the call `x.grad` is `None`: leave it `None`. And do not free the computation graph, which your caller still needs; `torch.autograd.grad` frees it
-# just as backward does.
+# Before the call `x.grad` is `None`, and it should still be `None` after it. Do not free the computation graph either,
+# because your caller still needs it. Remember that `torch.autograd.grad` frees the graph just as backward does.
 #
 # </div>
 
@@ -811,11 +865,13 @@ check("01.4", choose_vector)
 # </div>
 # <div lang="en">
 #
-# All that `retain_grad` does is keep. To do something of your own while the gradient passes, register a **hook** with `register_hook`: a function of yours to which PyTorch
-# hands the gradient, and which may return a new gradient to take its place.
+# `retain_grad` can only keep a gradient. To do something of your own while the gradient passes, register a **hook**
+# with `register_hook`. It is a function of yours to which PyTorch hands the gradient, and it may return a new gradient
+# to take its place.
 #
-# Below, `v` is a leaf, with no computation before it. `v.backward(g)` says that `g` is the gradient of `v`, so the numbers of `g` go straight into `v.grad`. The second
-# time `g` is `[1, 2, 3]` as before, and there is a hook on the way, which squares the gradient. **Guess first.**
+# To see one at work, we take the simplest case: `v` is a leaf, with no computation before it. `v.backward(g)` says that
+# `g` is the gradient of `v`, so the numbers of `g` go straight into `v.grad`. The second time `g` is `[1, 2, 3]` as
+# before, but there is a hook on the way, which squares the gradient. **Guess first.**
 #
 # </div>
 
@@ -836,18 +892,19 @@ print("with the hook,  v.grad:", v.grad)
 # %% [markdown]
 # <div lang="zh">
 #
-# 没有钩子时，`v.grad` 里就是 `g` 的那几个数；有了钩子，留在 `v.grad` 里的是它返回的平方。
+# 没有钩子时，`v.grad` 里就是 `g` 的那几个数；有了钩子，留在 `v.grad` 里的是它们的平方，因为钩子返回什么，什么就取代原来的梯度。
 #
-# 钩子也可以只看不改。下面两个钩子只调用 `print`，而 `print` 返回 `None`，梯度就照旧。
-# 1.2 节的 `y` 和 1.4 节的 `a` 没有留下的梯度，钩子看得到吗？
+# 钩子也可以只看不改：它返回 `None`，梯度就照旧。没有人留下的梯度，这样的钩子看得到吗？我们见过两个：1.2 节的 `y` 的，和 1.4 节的 `a` 的。下面给它们各挂一个钩子，只调用 `print`，而 `print` 返回 `None`。
 #
 # </div>
 # <div lang="en">
 #
-# Without a hook, `v.grad` holds the numbers of `g`; with the hook, what ends up in `v.grad` are the squares that it returned.
+# Without a hook, `v.grad` holds the numbers of `g`. With the hook, it holds their squares, because what a hook returns
+# takes the place of the gradient.
 #
-# A hook may also look and change nothing. The two below just call `print`, and since `print` returns `None`, the gradient goes on as it was.
-# Can they see the gradients that `y` in section 1.2 and `a` in section 1.4 did not keep?
+# A hook need not change anything. If it returns `None`, the gradient goes on as it was. Could such a hook see a
+# gradient that nobody keeps? We have met two of these: that of `y` in section 1.2 and that of `a` in section 1.4.
+# Below, each gets a hook that just calls `print`, which returns `None`.
 #
 # </div>
 
@@ -878,12 +935,12 @@ print("y.grad:", y.grad, " a.grad:", a.grad)
 # </div>
 # <div lang="en">
 #
-# They can: the gradient of `y` is `0.25`, 4 times, and that of `a` is `2`, as `retain_grad` told us in section 1.6. `y.grad` and `a.grad` are still `None`, because a hook that only
-# looks stores nothing.
+# The two hooks can see them. The gradient of `y` is `0.25`, 4 times, and that of `a` is `2`, as `retain_grad` told us
+# in section 1.6. `y.grad` and `a.grad` are still `None`, because a hook that only looks stores nothing.
 #
-# A hook can also be hung on with the mouse. `GradientFlow` draws the graph of section 1.4, and its numbers travel along the arrows. Click a tensor and choose a
-# hook: backward then really runs on this graph, and everything is put back afterwards. The gradient of `w` is `5` now. **Try it**: how does a single hook make it `7`? And how
-# `3`?
+# You can also attach a hook with the mouse. `GradientFlow` draws the graph of section 1.4, and its numbers travel along
+# the arrows. Click a tensor and choose a hook. Backward then really runs on this graph, and everything is put back
+# afterwards. The gradient of `w` is `5` now. **Try it**: how does a single hook make it `7`? And how `3`?
 #
 # <details><summary>Answer</summary>Double at <code>a</code>, and the two paths bring 4 and 3. Make the gradient of <code>a</code> zero, and only the 3 of the path through <code>b</code> is left.</details>
 #
@@ -911,10 +968,10 @@ GradientFlow(y, {"w": w, "x": x, "a": a, "b": b, "y": y})
 # </div>
 # <div lang="en">
 #
-# 1. A tensor keeps its gradient of its own accord only if both are true: `requires_grad` and `is_leaf`.
-# 2. To have a non-leaf keep its gradient, call `retain_grad()` before backward.
+# 1. A tensor keeps its gradient by itself only if two things are true: `requires_grad` and `is_leaf`.
+# 2. To make a non-leaf keep its gradient, call `retain_grad()` before backward.
 # 3. Within one backward pass, the gradients of paths add up where the paths meet. From pass to pass, `.grad` keeps adding, until you clear it with `w.grad = None`.
-# 4. To go through the same graph twice, say `retain_graph=True` the first time.
+# 4. To go through the same graph twice, write `retain_graph=True` the first time.
 # 5. `y.backward(v)` computes $v^\top J$. If the output is a single number, you need no `v`.
 #
 # </div>
@@ -928,9 +985,9 @@ GradientFlow(y, {"w": w, "x": x, "a": a, "b": b, "y": y})
 # <details><summary>3. 怎样读出雅可比矩阵的一行？</summary>让 <code>v</code> 里与那一行对应的数是 1，其余是 0，再用 <code>y.backward(v)</code> 做反向传播。</details>
 # </div>
 # <div lang="en">
-# <details><summary>1. <code>b = 0.5 * torch.ones(2, requires_grad=True)</code>: why is <code>b.grad</code> <code>None</code> after backward?</summary>It was computed by a multiplication and is no leaf. The leaf is the nameless tensor of 1s, and only its gradient is kept.</details>
+# <details><summary>1. <code>b = 0.5 * torch.ones(2, requires_grad=True)</code>: why is <code>b.grad</code> <code>None</code> after backward?</summary>It was computed by a multiplication, so it is not a leaf. The leaf is the nameless tensor of 1s, and only its gradient is kept.</details>
 # <details><summary>2. Nothing is cleared, and backward runs again from the same loss. Why does the gradient of a leaf double?</summary>Because <code>.grad</code> adds up: the second gradient is added to the first.</details>
-# <details><summary>3. How do you read one row of a Jacobian?</summary>Let the number in <code>v</code> for that row be 1 and the others 0, then run <code>y.backward(v)</code>.</details>
+# <details><summary>3. How do you read one row of a Jacobian?</summary>Set the number in <code>v</code> for that row to 1 and the others to 0, then run <code>y.backward(v)</code>.</details>
 # </div>
 
 # %% [markdown]
@@ -946,11 +1003,12 @@ GradientFlow(y, {"w": w, "x": x, "a": a, "b": b, "y": y})
 # </div>
 # <div lang="en">
 #
-# If a large batch does not fit into memory, you can split it into small ones of equal size and run backward for each. The gradients add up by themselves (if the loss is a mean, divide it by the number
-# of parts), and only after the last are the weights updated and the gradients cleared. This is **gradient accumulation**, an option of many training frameworks (search for
-# `gradient_accumulation_steps`).
+# If a large batch does not fit into memory, you can split it into small ones of equal size and run backward for each.
+# The gradients add up by themselves. (If the loss is a mean, first divide it by the number of parts.) Only after the
+# last part are the weights updated and the gradients cleared. This is **gradient accumulation**, an option of many
+# training frameworks (search for `gradient_accumulation_steps`).
 #
-# Next comes lesson 02, where hooks take the stage. Below is your progress.
+# Next comes lesson 02, where hooks take the stage. Below you see your progress.
 #
 # </div>
 

@@ -23,10 +23,11 @@ LanguageToggle()
 # </div>
 # <div lang="en">
 #
-# The next cell computes $z=\frac{1}{4}\sum_i x_i^2$ in two steps; the result in between is called `y`. In backward, the gradient has to pass `y` before it
-# can reach `x`.
+# The next cell computes $z=\frac{1}{4}\sum_i x_i^2$ in two steps, and the result in between is called `y`. In backward,
+# the gradient has to pass `y` before it can reach `x`.
 #
-# **Guess first**: what is in `x.grad`, `y.grad` and `z.grad` afterwards? And is there any way to see a gradient that was not kept?
+# **Guess first**: what is in `x.grad`, `y.grad` and `z.grad` afterwards? And is there any way to see a gradient that
+# was not kept?
 #
 # </div>
 
@@ -52,8 +53,8 @@ print("z.grad:", z.grad)
 # </div>
 # <div lang="en">
 #
-# Only `x.grad` has a value, because only `x` is a **leaf** (section 1.2). `y.grad` is `None`, and yet the gradient did pass `y`. To see it, somebody has to be there at
-# the moment it passes, and that is the job of a hook.
+# Only `x.grad` has a value, because only `x` is a **leaf** (section 1.2). `y.grad` is `None`, and yet the gradient
+# did pass `y`. If we want to see it, somebody has to be there at the moment it passes, and that is the job of a hook.
 #
 # </div>
 #
@@ -68,10 +69,11 @@ print("z.grad:", z.grad)
 # </div>
 # <div lang="en">
 #
-# A **hook** is a function of yours that you register on a tensor with `register_hook`. When backward comes to that tensor, PyTorch calls the
-# function with the tensor's gradient as its only argument.
+# A **hook** is a function of yours that you register on a tensor with `register_hook`. When backward comes to that
+# tensor, PyTorch calls the function with the tensor's gradient as its only argument.
 #
-# The hook below is called `keep`, and it puts the gradient into the list `seen`. It is registered without parentheses, because PyTorch will call it, not we.
+# The hook below is called `keep`, and it puts the gradient into the list `seen`. We register the function itself,
+# without parentheses after its name, because it is PyTorch that will call it, not we.
 #
 # </div>
 
@@ -99,7 +101,8 @@ print("y.grad:", y.grad)
 # </div>
 # <div lang="en">
 #
-# There it is: $\partial z/\partial y_i=\frac{1}{4}$, that is `0.25`, 4 times. `y.grad` is still `None`; it was the hook that kept the gradient for us, in `seen`.
+# There it is: $\partial z/\partial y_i=\frac{1}{4}$, so the hook saw `0.25` for each of the 4 numbers. `y.grad` is
+# still `None`, because PyTorch kept nothing for us. It was the hook that kept the gradient, in `seen`.
 #
 # </div>
 #
@@ -115,10 +118,11 @@ print("y.grad:", y.grad)
 # </div>
 # <div lang="en">
 #
-# Back to the graph of section 1.4 with its fork: `w` leads to both `a` and `b`, and the two paths bring it 2 and 3. This time there is a hook on `a` and one on `w`. Both only
-# look: `update` and `print` return `None`, and a hook that returns `None` puts nothing in the gradient's place.
+# Let us go back to the graph of section 1.4 with its fork: `w` leads to both `a` and `b`, and the two paths bring it
+# the gradients 2 and 3. This time there is a hook on `a` and one on `w`. Both of them only look: `update` and `print`
+# return `None`, and a hook that returns `None` does not replace the gradient.
 #
-# **Guess**; and think about this as well: how often does the hook on `w` run, once for each path?
+# **Guess** what the hooks see, and think about this as well: does the hook on `w` run once for each path, or only once?
 #
 # </div>
 
@@ -152,10 +156,12 @@ ax = plot_graph(y, {"w": w, "x": x, "a": a, "b": b, "y": y}, gradients=seen)
 # </div>
 # <div lang="en">
 #
-# The hook on `a` sees 2. The one on `w` runs only once and sees the total, 5: a hook waits until the gradients of all paths have arrived and been added.
+# The hook on `a` sees 2. The one on `w` runs only once and sees the total, 5, because a hook waits until the gradients
+# of all paths have arrived and been added.
 #
-# In the picture, double frames are leaves, whose `.grad` was kept. The gradient of `a` is known to us only through its hook; there was none on `b`, so nobody kept that
-# gradient. The 3 on the purple arrow to `b` was computed anew from the graph to draw it, and for this `retain_graph=True` kept the graph.
+# In the picture, double frames mark the leaves, whose `.grad` was kept. We know the gradient of `a` only through its
+# hook. There was no hook on `b`, so nobody kept its gradient. The 3 on the purple arrow to `b` had to be computed again
+# from the graph when the picture was drawn, and this is why we kept the graph with `retain_graph=True`.
 #
 # </div>
 
@@ -169,8 +175,9 @@ ax = plot_graph(y, {"w": w, "x": x, "a": a, "b": b, "y": y}, gradients=seen)
 # </div>
 # <div lang="en">
 #
-# When exactly does a hook run? Each time `tell` below fires, it prints a line `hook` and puts the gradient into `fired`. It is registered, and then backward runs twice.
-# **Guess**, and think what `x.grad` will be in the end.
+# When exactly does a hook run? To find out, we let the hook `tell` print a line `hook` each time it fires, and also put
+# the gradient into `fired`. We register it first, and then run backward twice. **Guess** how many lines there will be,
+# and what `x.grad` will be in the end.
 #
 # </div>
 
@@ -207,10 +214,12 @@ print("x.grad:", x.grad)
 # </div>
 # <div lang="en">
 #
-# Twice, and both times with `12`. A hook does not run when it is registered, but once each time backward comes to `y`, and it sees the gradient of **this** pass only, while
-# `x.grad` has added the 24 of both passes up to 48.
+# The hook fires twice, both times with `12`. It does not run when it is registered, but once each time backward comes
+# to `y`. What it sees is the gradient of **this** pass only, whereas `x.grad` is a sum: each pass added 24 to it, which
+# makes 48.
 #
-# And when does it not run? Below, one backward pass starts from `5 * x`, and before the other, `y` is computed anew. **Guess** first.
+# And when does a hook not run? Below are two more backward passes. The first starts from `5 * x`, and before the second
+# we compute `y` anew. How often will the hook fire in these two? **Guess** first.
 #
 # </div>
 
@@ -236,11 +245,14 @@ print("backward through a new y")
 # </div>
 # <div lang="en">
 #
-# Not once. The gradient of `5 * x` does not pass `y`, so the hook there stays silent. The second reason is easier to forget: a hook sits on a tensor, not on a name. Computed
-# anew, `y` is another tensor with nothing on it, so hooks on results in the middle have to be registered again in every forward pass. A weight, in contrast, stays the same
-# tensor, and a hook on it fires in every step that uses it.
+# The hook does not fire at all. In the first pass, the gradient of `5 * x` does not come by `y`, so the hook there
+# stays silent. In the second pass, the reason is easier to forget: a hook sits on a tensor, not on a name. Once computed
+# anew, `y` is another tensor with nothing on it. This is why hooks on results in the middle have to be registered again
+# in every forward pass. A weight, in contrast, stays the same tensor, and a hook on it fires in every step that uses
+# it.
 #
-# One special case is good to know. `chunk` cuts a tensor into pieces. If backward uses only one of them, what about a hook on another?
+# One special case is worth knowing. `chunk` cuts a tensor into pieces. If backward uses only one of them, will a hook
+# on another one fire?
 #
 # </div>
 
@@ -258,8 +270,10 @@ second.register_hook(lambda grad: print("the hook on second got:", grad))
 # </div>
 # <div lang="en">
 #
-# It fired, but with `None`. Both pieces come out of one operation, and when backward goes through that operation, it calls the hooks of every piece; where there is no
-# gradient, the hook gets `None`. So if your tensor is one of several results of an operation, and the hook uses something like `grad.norm()`, first ask whether `grad is not None`.
+# It fired, but it received `None`. Both pieces come out of one operation, and when backward goes through that
+# operation, it calls the hooks of every piece; a piece without a gradient gets `None`. So if your tensor is one of
+# several results of an operation, and the hook uses something like `grad.norm()`, first ask whether
+# `grad is not None`.
 #
 # </div>
 
@@ -270,14 +284,25 @@ second.register_hook(lambda grad: print("the hook on second got:", grad))
 #
 # <div lang="zh">
 #
-# 写 `watch(y, seen)`：在 `y` 上注册一个钩子，把每次的梯度添加到列表 `seen` 的末尾，梯度本身不要动。最后返回 `register_hook` 给你的
-# **句柄**，调用者以后要靠它取下钩子（见 2.5 节）。卡住了就运行 `hint("02.1")`。
+# 先写一个最简单的钩子：只把看到的留下来。想查一个中间结果的梯度，有它往往就够了。
+#
+# 写 `watch(y, seen)`：在 `y` 上注册一个钩子，把每次的梯度添加到列表 `seen` 的末尾，梯度本身不要动。
+# 最后返回 `register_hook` 给你的**句柄**，调用者以后要靠它取下钩子（见 2.5 节）。
+#
+# 本课练习里的梯度总会来，不必考虑 `None`。卡住了就运行 `hint("02.1")`。
 #
 # </div>
 # <div lang="en">
 #
-# Write `watch(y, seen)`. It registers a hook on `y` that adds every gradient at the end of the list `seen` and does not change the gradient itself. Return the
-# **handle** that `register_hook` gives you: your caller will need it to take the hook off (see section 2.5). If you are stuck, run `hint("02.1")`.
+# The simplest hook keeps what it sees. It is often all you need if you want to examine the gradient of a result in the
+# middle.
+#
+# Write `watch(y, seen)`, which registers a hook on `y`. The hook adds every gradient at the end of the list `seen` and
+# does not change the gradient itself. Return the **handle** that `register_hook` gives you, because your caller will
+# need it to take the hook off (see section 2.5).
+#
+# In the exercises of this lesson a gradient always comes, so do not worry about `None`. If you are stuck, run
+# `hint("02.1")`.
 #
 # </div>
 
@@ -313,11 +338,12 @@ check("02.1", watch)
 # </div>
 # <div lang="en">
 #
-# Once you have seen enough, take the hook off, or it will run for nothing whenever backward comes by. The handle that `register_hook` returns is there for this:
-# `handle.remove()`.
+# Once you have seen enough, take the hook off. Otherwise it will run for nothing whenever backward comes by. This is
+# what the handle returned by `register_hook` is for: `handle.remove()`.
 #
-# To make it visible whether a hook is on, the one below doubles the gradient: if a hook returns a tensor, that tensor takes the place of the gradient (more in lesson 03).
-# We get the gradient of `x` from `torch.autograd.grad`, which returns it and adds nothing to `x.grad`.
+# We want to see whether a hook is on, so the one below doubles the gradient: if a hook returns a tensor, that tensor
+# takes the place of the gradient (more in lesson 03). We get the gradient of `x` from `torch.autograd.grad`, which
+# returns it and adds nothing to `x.grad`.
 #
 # </div>
 
@@ -346,9 +372,10 @@ print("after remove():", gradient_of_x())
 # </div>
 # <div lang="en">
 #
-# The hook doubles 24 to 48, and once it is off, it is 24 again.
+# With the hook on, the gradient is doubled: 48 instead of 24. Once the hook is off, it is 24 again.
 #
-# A handle also works in a `with` statement. **Guess** the gradient after the block. And does it raise an error to call `remove()` on a handle once more?
+# A handle also works in a `with` statement, and then nobody has to remember `remove()`. **Guess** what the gradient is
+# after the block. And think about this, too: if you call `remove()` on that handle once more, will it raise an error?
 #
 # </div>
 
@@ -376,8 +403,10 @@ print("removed again:  ", gradient_of_x())
 # </div>
 # <div lang="en">
 #
-# Leaving the `with` takes the hook off, so it is 48 first and then 24, and one `remove()` too many does no harm. The mistake is not to keep the handle: without it there is no
-# proper way to take a hook off, and it stays as long as its tensor, or a graph with that tensor in it, is there. On a weight, that is the whole training.
+# When the `with` block ends, the hook is taken off, so the gradient is 48 first and then 24, and one `remove()` too
+# many does no harm. The mistake is not to keep the handle. Without it there is no proper way to take a hook off, and
+# the hook stays as long as its tensor, or a graph with that tensor in it, is there. For a hook on a weight, that is the
+# whole training.
 #
 # </div>
 # </div>
@@ -394,10 +423,12 @@ print("removed again:  ", gradient_of_x())
 # </div>
 # <div lang="en">
 #
-# It was not `backward()` that we called just now but `torch.autograd.grad`, and the hook fired all the same. On a leaf you can register another kind of hook as well, the
-# post-accumulate hook, which runs once the gradient has been added to `.grad`.
+# A moment ago we did not call `backward()` but `torch.autograd.grad`, and the hook still fired. Is that true of every
+# hook? On a leaf you can register another kind as well, the post-accumulate hook, which runs once the gradient has been
+# added to `.grad`.
 #
-# **Guess**; and is `param`, the argument of the post-accumulate hook, the gradient, or something else?
+# **Guess** which of the two kinds fires when. And is `param`, the argument of the post-accumulate hook, the gradient,
+# or something else?
 #
 # </div>
 
@@ -435,10 +466,12 @@ print("w.grad:", w.grad)
 # </div>
 # <div lang="en">
 #
-# The two are easily confused. The tensor hook fires both times; the post-accumulate hook fires in `backward()` only: `torch.autograd.grad` writes
-# nothing into the `.grad` of a leaf, so the moment for which it waits never comes.
+# These two kinds of hooks are easily confused. The tensor hook fires both times, but the post-accumulate hook fires in
+# `backward()` only. It waits until the gradient is added to the `.grad` of a leaf, and `torch.autograd.grad` writes
+# nothing there.
 #
-# Nor is its argument the gradient: it is the tensor `w` itself, in a model the weight. The gradient has to be read from `.grad`, which holds the sum of all passes since it was last cleared.
+# The argument of a post-accumulate hook is not the gradient either, but the tensor `w` itself, in a model the weight.
+# The gradient has to be read from `.grad`, which holds the sum of all passes since it was last cleared.
 #
 # </div>
 # </div>
@@ -452,7 +485,8 @@ print("w.grad:", w.grad)
 # </div>
 # <div lang="en">
 #
-# Is it too late for a hook once backward is over? The list `late` below collects the gradients that the hook sees. **Guess** first.
+# Suppose you remember the hook only after backward. Is it too late then? The list `late` below collects the gradients
+# that such a hook sees. **Guess** first.
 #
 # </div>
 
@@ -482,9 +516,10 @@ print("after the next backward:", late, y.grad)
 # </div>
 # <div lang="en">
 #
-# The first time it is empty, and `y.grad` is `None`: neither a hook nor `retain_grad` can see a gradient that has already passed. In the next backward pass both of them get it.
+# After the first pass the list is empty, and `y.grad` is `None`: neither a hook nor `retain_grad` can see a gradient
+# that has already passed. In the next backward pass, both of them get it.
 #
-# And a tensor that requires no gradient? There will never be one to see.
+# And what about a tensor that requires no gradient? It never has one that a hook could see.
 #
 # </div>
 
@@ -502,13 +537,14 @@ except RuntimeError as error:
 #
 # <div lang="zh">
 #
-# 有人在反向传播之后才注册钩子，可是它和 `retain_grad` 一样（1.7 节），只看得到注册**以后**的反向传播。不需要梯度的张量则根本不接受钩子。
+# 有人在反向传播之后才注册钩子，这时梯度已经过去了。钩子和 `retain_grad` 一样（1.7 节），只看得到注册**以后**才来的梯度，所以要先注册。不需要梯度的张量则根本不接受钩子，因为永远不会有梯度到它那里。
 #
 # </div>
 # <div lang="en">
 #
-# People register a hook after backward; but like `retain_grad` (section 1.7), it sees only the passes that come **later**. And a tensor that requires no gradient does
-# not accept a hook at all.
+# Some people register a hook only after backward, when the gradient has already passed. But like `retain_grad` (section
+# 1.7), a hook sees only gradients that come **later**, so register it first. A tensor that requires no gradient does
+# not accept a hook at all, because no gradient would ever reach it.
 #
 # </div>
 # </div>
@@ -524,8 +560,9 @@ except RuntimeError as error:
 # </div>
 # <div lang="en">
 #
-# Often there are several tensors to watch. A hook gets only a gradient and does not know which tensor it is on, so it needs a name from us. The loop below registers a hook
-# on each of two tensors, to note the name when it fires. **Guess** first.
+# Often there are several tensors to watch. But a hook gets only a gradient and does not know which tensor it is on, so
+# it needs a name from us. The loop below registers a hook on each of two tensors, and each hook should note the name of
+# its tensor when it fires. What will they note? **Guess** first.
 #
 # </div>
 
@@ -552,14 +589,16 @@ print(seen)
 #
 # 两个钩子都报 `triple`！这叫**延迟绑定**：函数到运行时才去查 `name` 的值，而钩子在反向传播时才运行，那时循环早已走完，`name` 停在最后一个值上。
 #
-# 改法有三种，都是在循环的当下就把名字固定住：默认参数、工厂函数（闭包）和 `functools.partial`。
+# 下面三种改法，都在循环的当下就把名字固定住：默认参数、工厂函数（闭包）和 `functools.partial`。
 #
 # </div>
 # <div lang="en">
 #
-# Both hooks say `triple`! This is **late binding**: a function looks `name` up when it runs, and hooks run in backward, when the loop is long over and `name` has its last value.
+# Both hooks say `triple`! This is called **late binding**: a function looks `name` up when it runs. Hooks run in
+# backward, when the loop is long over and `name` has its last value.
 #
-# There are three cures, all of which fix the name inside the loop: a default argument, a factory function (a closure), and `functools.partial`.
+# There are three ways to fix the name inside the loop: a default argument, a factory function (a closure), and
+# `functools.partial`.
 #
 # </div>
 # </div>
@@ -571,7 +610,8 @@ print(seen)
 # </div>
 # <div lang="en">
 #
-# First the default argument: `name=name` is evaluated at the moment the function is defined. (The names are sorted before printing, because backward need not follow
+# We begin with the default argument: `name=name` is evaluated at the moment the function is defined, so each function
+# keeps the name of its own turn of the loop. (The names are sorted before printing, because backward need not follow
 # the order of the loop.)
 #
 # </div>
@@ -588,14 +628,19 @@ print("default:", sorted(seen))
 # %% [markdown]
 # <div lang="zh">
 #
-# 再看另外两种，这回在每个张量上各注册一个钩子。工厂函数 `named` 每调用一次，就有一个属于那次调用的 `name`，它返回的函数记住的是这一个。
-# `partial(note, name)` 则把第一个参数先填好，得到的函数只等第二个，也就是梯度。
+# 还剩两种，我们一起试：每个张量上各挂两个钩子，一个出自 `named`，一个出自 `partial`。
+#
+# 工厂函数 `named` 每调用一次，就有一个属于那次调用的 `name`，它返回的函数记住的是这一个。`partial(note, name)` 不用在函数里再写函数：它把 `note` 的第一个参数先填好，得到的函数只等第二个，也就是梯度。
 #
 # </div>
 # <div lang="en">
 #
-# Now the other two, with one hook of each kind on either tensor. Each call of the factory function `named` has a `name` of its own, and the function that it returns remembers that one.
-# As for `partial(note, name)`, it fills in the first argument, and the function that results waits for the second, the gradient.
+# Two of the three ways are left. We try them together, so each tensor gets two hooks, one made by `named` and one made
+# by `partial`.
+#
+# Each call of the factory function `named` has a variable `name` of its own, and the function that it returns remembers
+# that variable. `partial(note, name)` needs no function inside another. It fills in the first argument of `note` and
+# gives you a function that only waits for the second, the gradient.
 #
 # </div>
 
@@ -623,18 +668,27 @@ print(sorted(seen))
 #
 # <div lang="zh">
 #
-# 写 `watch_many(tensors, seen)`：`tensors` 是「名字 → 张量」的字典。每当一个张量的梯度到来，`seen[name]` 就应当成为**这一次**的梯度，不与以前的相加。
-# （反向传播没有经过的张量，它那一项可以留着旧的。）
+# 查一个模型时，要看的往往是一批张量，还得分清哪个梯度是谁的。有了名字就能做到。
 #
-# 跳过 `requires_grad` 为 `False` 的张量；返回一个列表，装着所有句柄。
+# 写 `watch_many(tensors, seen)`，`tensors` 是「名字 → 张量」的字典；返回一个列表，装着所有句柄。
+#
+# - 每当一个张量的梯度到来，`seen[name]` 就应当成为**这一次**的梯度，不与以前的相加；
+# - 反向传播没有经过的张量，它那一项可以留着旧的；
+# - 跳过 `requires_grad` 为 `False` 的张量，它们不接受钩子。
 #
 # </div>
 # <div lang="en">
 #
-# Write `watch_many(tensors, seen)`, where `tensors` is a dictionary from names to tensors. Whenever the gradient of a tensor arrives, `seen[name]` should become the
-# gradient of **this** pass, not added to earlier ones. (Where backward does not come by, the old entry may stay.)
+# If you examine a model, you usually want to watch a whole set of tensors, and to know which gradient belongs to which
+# of them. Names make this possible.
 #
-# Skip tensors whose `requires_grad` is `False`, and return a list of all handles.
+# Write `watch_many(tensors, seen)`, where `tensors` is a dictionary from names to tensors. Return a list of all
+# handles.
+#
+# - Whenever the gradient of a tensor arrives, `seen[name]` should become the gradient of **this** pass, not added to
+#   earlier ones.
+# - Where backward does not come by, the old entry may stay.
+# - Skip tensors whose `requires_grad` is `False`, because they do not accept a hook.
 #
 # </div>
 
@@ -673,10 +727,11 @@ check("02.2", watch_many)
 # </div>
 # <div lang="en">
 #
-# In the same way you can examine a network. The one below has 8 linear layers, with a sigmoid after each. A hook on the output of every layer notes only how large its gradient
-# is (the norm).
+# In the same way you can examine a network, for instance one that does not learn. The one below has 8 linear layers,
+# with a sigmoid after each. All we need to know about a gradient here is how large it is, so a hook on the output of
+# every layer notes its norm.
 #
-# `h1` is furthest from the loss, and `h8` is nearest. **Guess** first.
+# `h1` is furthest from the loss, and `h8` is nearest. How much smaller is the gradient at `h1`? **Guess** first.
 #
 # </div>
 
@@ -711,7 +766,7 @@ print("order of firing:", *norms)
 # 大约百万分之一！钩子从 `h8` 到 `h1` 依次触发，每过一层，梯度只剩七分之一左右。原因有两个：sigmoid 的导数不超过 $\frac{1}{4}$，这里的初始权重又小，
 # 而链式法则把它们一层层乘起来。靠近输入的层，几乎得不到梯度。
 #
-# 想亲眼看钩子怎样依次触发，可以用 `HookTimeline`：它运行一次模型，然后让你一步一步地看。其中 `output_grad`、`param_grad` 和 `input_grad` 是张量钩子，
+# 想亲眼看钩子怎样依次触发，可以用 `HookTimeline`：它记下模型的一次前向传播和反向传播，然后让你一步一步地看。其中 `output_grad`、`param_grad` 和 `input_grad` 是张量钩子，
 # 分别在一层的输出、参数和输入上；`post_accumulate` 你也认识；其余几种从第 05 课起再讲。先选 **观看** 走一遍，再选 **预测**，猜下一个是谁。
 #
 # **先猜一猜**：这个网络的三层里，有一层没有 `input_grad`。为什么会没有？
@@ -719,11 +774,15 @@ print("order of firing:", *norms)
 # </div>
 # <div lang="en">
 #
-# About a millionth! The hooks fire in turn from `h8` to `h1`, and each layer lets only about a seventh of the gradient through. There are two reasons: the slope of a sigmoid is
-# never more than $\frac{1}{4}$, and the initial weights here are small; the chain rule multiplies them, layer by layer. The layers near the input get next to no gradient.
+# The gradient at `h1` is only about a millionth of the one at `h8`! The hooks fire in turn from `h8` to `h1`, and each
+# layer lets only about a seventh of the gradient through. There are two reasons for this: the slope of a sigmoid is
+# never more than $\frac{1}{4}$, and the initial weights here are small. The chain rule multiplies these factors, layer
+# by layer, so the layers near the input get almost no gradient.
 #
-# To watch hooks fire one after the other, use `HookTimeline`, which runs a model once and lets you step through. Its events `output_grad`, `param_grad` and
-# `input_grad` are tensor hooks, on the output, the parameters and the input of a layer; `post_accumulate` you know; the others come in lesson 05 and later. Choose **Watch** first, then **Predict**, and guess which is next.
+# To watch hooks fire one after the other, use `HookTimeline`, which records one forward and one backward pass of a
+# model and lets you step through them. Its events `output_grad`, `param_grad` and `input_grad` are tensor hooks, on the
+# output, the parameters and the input of a layer. You already know `post_accumulate`, and the others come in lesson 05
+# and later. First choose **Watch** and go through it once. Then choose **Predict** and guess which hook is next.
 #
 # **Guess first**: of the three layers of this net, one has no `input_grad`. Why would that be?
 #
@@ -745,8 +804,8 @@ steps
 # </div>
 # <div lang="en">
 #
-# It is layer `0`: its input is the data, which needs no gradient, so nobody computes one. The inputs of the other two are the outputs of the layers before, and the gradient has
-# to pass there.
+# It is layer `0`. Its input is the data, which needs no gradient, so nobody computes one. The inputs of the other two
+# layers are the outputs of the layers before them, and the gradient has to pass there.
 #
 # </div>
 #
@@ -756,14 +815,22 @@ steps
 #
 # <div lang="zh">
 #
-# 有时只想看第一次反向传播。写 `observe_once(y, seen)`：钩子把 `y` 的第一个梯度添加到 `seen` 末尾（原有的留着），然后**自己取下自己**；
-# 别人挂在 `y` 上的钩子不受影响。仍然返回句柄，好让调用者提前取消。
+# 有时只想看第一次反向传播。钩子要是一直挂着，列表会越来越长，所以它触发一次之后就该自己下来。写 `observe_once(y, seen)`：在 `y` 上注册这样一个钩子，仍然返回句柄，好让调用者提前取消。
+#
+# - 钩子把 `y` 的第一个梯度添加到列表 `seen` 末尾，原有的留着；
+# - 然后**自己取下自己**；
+# - 别人挂在 `y` 上的钩子不受影响，他们也许还要用。
 #
 # </div>
 # <div lang="en">
 #
-# Sometimes the first backward pass is all you want to see. Write `observe_once(y, seen)`: its hook adds the first gradient of `y` at the end of `seen` (what is there stays), and
-# then **takes itself off**. Hooks that others registered on `y` stay. Return the handle as before, so that a caller can cancel early.
+# Sometimes the first backward pass is all you want to see. A hook that stays on would go on filling your list, so it
+# should take itself off as soon as it has fired. Write `observe_once(y, seen)`, which registers such a hook on `y`.
+# Return the handle as before: with it, a caller can cancel early.
+#
+# - The hook appends the first gradient of `y` to the list `seen` and keeps what is in it already.
+# - Then the hook **takes itself off**.
+# - Hooks that others registered on `y` stay, because they may still be needed.
 #
 # </div>
 
@@ -795,20 +862,35 @@ check("02.3", observe_once)
 #
 # <div lang="zh">
 #
-# 写一个上下文管理器：`with watching(tensors) as seen:`。进入块时才注册钩子；在块里面，`seen` 像 02.2 那样收集梯度；
-# 离开时取下**自己注册的**所有钩子（别人的留着），**哪怕块里抛出了异常**，而且异常要照常传出去。每次 `with` 都给出新的字典，离开之后还能读。
+# 练习 02.1 和 02.2 都要靠调用者记得取下钩子；要是先出了异常，就走不到那一行。`with` 块可以替他做好这件事，就像 `with open(...)` 保证文件会关上。
 #
-# 可以用 `contextlib.contextmanager`（`yield` 之前是进入，之后是离开），也可以写一个带 `__enter__` 和 `__exit__` 的类（那就删掉
-# `@contextmanager` 那一行）。
+# 写一个这样的上下文管理器：`with watching(tensors) as seen:`。
+#
+# - 进入块时才注册钩子；
+# - 在块里面，`seen` 像 02.2 那样收集梯度；
+# - 离开时取下**自己注册的**所有钩子，别人的留着；
+# - **哪怕块里抛出了异常**，也要取下。异常要照常传出去，好让调用者知道；
+# - 每次 `with` 都给出新的字典，离开之后还能读。
+#
+# 可以用 `contextlib.contextmanager`：`yield` 之前的代码管进入，之后的管离开。也可以写一个带 `__enter__` 和 `__exit__` 的类，那就删掉 `@contextmanager` 那一行。
 #
 # </div>
 # <div lang="en">
 #
-# Write a context manager: `with watching(tensors) as seen:`. It registers hooks only when the block is entered. Inside, `seen` collects gradients as in 02.2. On the way out, all hooks
-# **of its own** come off (others' stay), **even if the block raised an exception**, and the exception must still propagate. Each `with` yields a new dictionary, which can still be read after the block.
+# In exercises 02.1 and 02.2 the caller has to remember to take the hooks off. If an exception comes first, that line is
+# never reached. A `with` block can look after it, just as `with open(...)` makes sure that a file is closed.
 #
-# You may use `contextlib.contextmanager` (what stands before the `yield` happens on entering, what stands after it on leaving), or write a class with `__enter__` and `__exit__` (then
-# delete the line `@contextmanager`).
+# Write a context manager for this: `with watching(tensors) as seen:`.
+#
+# - It registers hooks only when the block is entered.
+# - Inside the block, `seen` collects gradients as in 02.2.
+# - At the end, all hooks **of its own** come off, while those of others stay.
+# - They come off **even if the block raised an exception**. The exception must still propagate, so that the caller
+#   learns of it.
+# - Each `with` yields a new dictionary, which can still be read after the block.
+#
+# You may use `contextlib.contextmanager`: the code before the `yield` belongs to entering the block, and the code after
+# it to leaving. Or write a class with `__enter__` and `__exit__`, and delete the line `@contextmanager`.
 #
 # </div>
 
@@ -849,8 +931,9 @@ check("02.4", watching)
 # </div>
 # <div lang="en">
 #
-# Now solve a real case with hooks. A network turns samples into points in the plane and is trained to bring the points of each pair together: difference, sum of squares and
-# square root give the distance. There is code like this everywhere, and it looks harmless. Run it.
+# Now you can solve a real case with hooks. A network turns samples into points in the plane. It is trained to bring the
+# points of each pair together, so we take their difference, the sum of squares and the square root, which gives the
+# distance. There is code like this everywhere, and it looks harmless. Run it.
 #
 # </div>
 
@@ -880,9 +963,11 @@ for step in range(3):
 # </div>
 # <div lang="en">
 #
-# The loss of the first step is fine, that of the second is `nan`. As the first forward pass gave normal numbers, suspicion falls on the first backward pass.
+# The loss of the first step is fine, and that of the second is `nan`. Since the first forward pass gave normal
+# numbers, suspicion falls on the first backward pass.
 #
-# **Guess** which line is to blame. Below, the first step is replayed with a new network, and a hook on each of the three tensors prints the gradient that passes.
+# **Guess** which line is to blame. Below, the first step is replayed with a new network, and a hook on each of the
+# three tensors prints the gradient that passes.
 #
 # </div>
 
@@ -913,9 +998,11 @@ print("net.bias.grad", net.bias.grad)
 # </div>
 # <div lang="en">
 #
-# Read the evidence in the order of backward. At `distance` all is well, at `squared` there is an `inf`, and at `difference` it has become `nan`. So the culprit stands between the first two: the square root.
-# The slope of $\sqrt{s}$ is $\frac{1}{2\sqrt{s}}$, infinite at 0, and the third pair happens to be two equal samples, so its `squared` is 0. One step further back, the slope of the square is 0 as well;
-# infinity times 0 is `nan`. That enters the gradients of the weights, and one bad pair has ruined the whole network.
+# Read the evidence in the order of backward. At `distance` all is well, at `squared` there is an `inf`, and at
+# `difference` it has become `nan`. So the culprit stands between the first two: it is the square root. The slope of
+# $\sqrt{s}$ is $\frac{1}{2\sqrt{s}}$, which is infinite at 0. The third pair happens to be two equal samples, so its
+# `squared` is exactly 0. One step further back, the slope of the square is 0 as well, and infinity times 0 is `nan`.
+# That `nan` enters the gradients of the weights, and so one bad pair has ruined the whole network.
 #
 # The cure is to keep the root away from 0, by adding a tiny number first.
 #
@@ -941,8 +1028,8 @@ for step in range(3):
 # </div>
 # <div lang="en">
 #
-# The loss falls, and the case is closed. The method serves elsewhere, too: put hooks on a chain of results and find the first bad gradient; the culprit is
-# the operation between it and the last good one.
+# The loss falls, and the case is closed. The same method works elsewhere, too. Put hooks on a chain of results and find
+# the first bad gradient: the culprit is the operation between it and the last good one.
 #
 # </div>
 #
@@ -961,9 +1048,9 @@ for step in range(3):
 #
 # 1. A tensor hook is a function. When the gradient has arrived at its tensor, and all paths have been added, PyTorch calls it with that gradient.
 # 2. A hook that only watches returns nothing.
-# 3. Both `backward()` and `torch.autograd.grad` fire it, from its registration on. Where backward does not come by, it stays silent; and a tensor that is computed again is a new one.
+# 3. A tensor hook fires in `backward()` and in `torch.autograd.grad`, from its registration on. It stays silent where backward does not come by, and a tensor that is computed again is a new one, without the hook.
 # 4. When you write hooks in a loop, fix the name on the spot.
-# 5. Keep the handle; take hooks off with `with` or `finally`.
+# 5. Keep the handle, and take hooks off with `with` or `finally`.
 #
 # </div>
 
@@ -973,12 +1060,12 @@ for step in range(3):
 # <div lang="zh">
 # <details><summary>1. 反向传播之后 <code>y.grad</code> 是 <code>None</code>，怎样才看得到它的梯度？</summary>在反向传播之前，用 <code>y.register_hook</code> 注册一个钩子（或者调用 <code>y.retain_grad()</code>），再做一次。</details>
 # <details><summary>2. 循环里写的钩子，为什么都报最后一个名字？</summary>因为延迟绑定：钩子运行时才去查 <code>name</code>，那时循环已经走完。</details>
-# <details><summary>3. 哪种钩子在 <code>torch.autograd.grad</code> 下不触发，为什么？</summary>post-accumulate 钩子：它等的是梯度加进叶子的 <code>.grad</code>，而这里不写 <code>.grad</code>。</details>
+# <details><summary>3. 哪种钩子在 <code>torch.autograd.grad</code> 下不触发，为什么？</summary>post-accumulate 钩子：它等的是梯度加进叶子的 <code>.grad</code>，而这里不写它。</details>
 # </div>
 # <div lang="en">
 # <details><summary>1. After backward <code>y.grad</code> is <code>None</code>. How do you get to see its gradient?</summary>Before backward, register a hook with <code>y.register_hook</code> (or call <code>y.retain_grad()</code>), then run it again.</details>
-# <details><summary>2. Why do all hooks written in a loop report the last name?</summary>Late binding: they look <code>name</code> up when they run, and by then the loop is over.</details>
-# <details><summary>3. Which hook does not fire under <code>torch.autograd.grad</code>, and why?</summary>The post-accumulate hook: it waits until the gradient has been added to the <code>.grad</code> of a leaf, and no <code>.grad</code> is written here.</details>
+# <details><summary>2. Why do all hooks written in a loop report the last name?</summary>Because of late binding: the hooks look <code>name</code> up when they run, and by then the loop is over.</details>
+# <details><summary>3. Which hook does not fire under <code>torch.autograd.grad</code>, and why?</summary>The post-accumulate hook. It waits until the gradient has been added to the <code>.grad</code> of a leaf, and <code>torch.autograd.grad</code> writes nothing there.</details>
 # </div>
 
 # %% [markdown]
@@ -992,8 +1079,9 @@ for step in range(3):
 # </div>
 # <div lang="en">
 #
-# Grad-CAM, in lesson 11, needs the gradient of a feature map. That is a result in the middle, whose `.grad` is not kept. So a well-known implementation, `pytorch-grad-cam`, registers a tensor hook
-# on it during forward (search for `ActivationsAndGradients`). There we shall write our own. Below is your progress so far.
+# Grad-CAM, the topic of lesson 11, needs the gradient of a feature map. A feature map is a result in the middle, so its
+# `.grad` is not kept. That is why a well-known implementation, `pytorch-grad-cam`, registers a tensor hook on it during
+# forward (search for `ActivationsAndGradients`). In that lesson we shall write our own. Below is your progress so far.
 #
 # </div>
 

@@ -31,14 +31,15 @@ LanguageToggle()
 # </div>
 # <div lang="en">
 #
-# So far most of our hooks have only watched. Now they change gradients, and with them whatever backward computes
-# next. So let us first find out whose gradient a hook really changes.
+# So far most of our hooks have only watched. From now on they change gradients, and since backward goes on computing
+# with what they leave, a change travels further than one might think. So the first thing to find out is whose gradient
+# a hook really changes.
 #
-# Take `c = a + b`: the gradients of `a` and `b` are both 1. We put one hook on `a`, and none on `b`. It multiplies the
-# gradient it receives by 2, using `mul_`. The underscore at the end means **in place**: instead of making a new
-# tensor, `mul_` overwrites the numbers of the old one.
+# Take `c = a + b`, where the gradients of `a` and `b` are both 1. We put a hook on `a` and none on `b`. The hook
+# multiplies the gradient it receives by 2, using `mul_`. The underscore at the end of that name means **in place**:
+# instead of making a new tensor, `mul_` overwrites the numbers of the old one.
 #
-# After backward, `a.grad` will be 2. **Guess first** what becomes of `b`.
+# After backward, `a.grad` will be 2. **Guess first** what the gradient of `b` will be.
 #
 # </div>
 
@@ -70,10 +71,11 @@ print("b.grad:", b.grad)
 # </div>
 # <div lang="en">
 #
-# `a.grad` is 2, just as we wanted. But `b.grad` became 2 as well, and there is no hook on `b`! There was no error and
-# no warning; a model in training would simply go on learning from wrong gradients.
+# `a.grad` is 2, just as we wanted. But `b.grad` became 2 as well, although there is no hook on `b`! Worse, nothing gave
+# it away: there was no error and no warning, and a model in training would simply go on learning from wrong gradients.
 #
-# Section 3.6 shows why. Before that, let us learn a way in which this cannot happen.
+# Section 3.6 will explain why this happens. Before that, let us learn a way of changing a gradient in which it cannot
+# happen.
 #
 # </div>
 #
@@ -90,14 +92,14 @@ print("b.grad:", b.grad)
 # </div>
 # <div lang="en">
 #
-# A hook may return a tensor, and this is the rule:
+# The safe way uses what the hook returns. This is the rule:
 #
-# **If a hook returns a tensor, that tensor takes the gradient's place and flows on. If it returns nothing, which is
-# to say `None`, the tensor that it received flows on.**
+# **If a hook returns a tensor, that tensor takes the gradient's place and flows on. If it returns nothing (that is,
+# `None`), the tensor that it received flows on.**
 #
-# The hook below returns the square of the gradient. Since `v.backward(g)` takes `g` itself as the gradient of `v`
-# (lesson 01), we can see both: the gradient that changes, and whether `g` changes with it. `g` is `[1, 2, 3]`. **Guess
-# first.**
+# To see the rule at work, the hook below returns the square of the gradient. We would also like to know whether anybody
+# else notices. As lesson 01 showed, `v.backward(g)` takes `g` itself as the gradient of `v`, so we need only look at
+# `g` afterwards: here it is `[1, 2, 3]`. **Guess first.**
 #
 # </div>
 
@@ -121,8 +123,8 @@ print("g:     ", g)
 # </div>
 # <div lang="en">
 #
-# `v.grad` holds the squares, and `g` is as it was: `grad**2` only reads `grad` and writes its result into a new tensor.
-# Whoever else holds `g` will never notice this hook.
+# `v.grad` holds the squares, and `g` is still what it was. The reason is that `grad**2` only reads `grad` and writes
+# its result into a new tensor, so whoever else holds `g` will never notice this hook.
 #
 # </div>
 #
@@ -132,18 +134,24 @@ print("g:     ", g)
 #
 # <div lang="zh">
 #
-# 现在轮到你了。写 `double_gradient(y)`：让经过 `y` 的梯度加倍，并返回句柄。`y` 可以是任何形状、任何浮点 dtype；调用几次，各次之间互不影响。
+# 现在轮到你来改一个梯度，而且不惊动别人。写 `double_gradient(y)`：它让经过 `y` 的梯度加倍，并返回句柄。
 #
-# 检查的时候会把另一个张量 `skip` 和 `y` 相加，它的处境就和 3.1 节的 `b` 一样：那一边的梯度不许变。
+# - `y` 可以是任何形状、任何浮点 dtype。
+# - 函数可能被调用好几次，各次之间互不影响。
+#
+# 怎么知道有没有惊动别人？检查的时候会把另一个张量 `skip` 和 `y` 相加，它的处境就和 3.1 节的 `b` 一样：那一边的梯度不许变。
 #
 # </div>
 # <div lang="en">
 #
-# Now it is your turn. Write `double_gradient(y)`, which doubles the gradient that passes `y`, and return the handle.
-# `y` may have any shape and any floating-point dtype, and one call must not affect another.
+# Now it is your turn to change a gradient without disturbing anyone. Write `double_gradient(y)`, which doubles the
+# gradient that passes `y` and returns the handle.
 #
-# The check adds another tensor, `skip`, to `y`, so that `skip` is in the position of `b` in section 3.1: the gradient
-# on that side must not change.
+# - `y` may have any shape and any floating-point dtype.
+# - If your function is called several times, one call must not affect another.
+#
+# How can we tell whether your hook disturbs somebody else? The check adds another tensor, `skip`, to `y`. That puts
+# `skip` in the position that `b` had in section 3.1, and the gradient on its side must not change.
 #
 # </div>
 
@@ -171,18 +179,20 @@ check("03.1", double_gradient)
 #
 # <div lang="zh">
 #
-# 不是返回什么都行。我们来试五个钩子，每个都收到梯度 `[2, 3, 6]`。它的范数 `grad.norm()`，也就是各元素平方和的平方根，是 7。
+# 钩子并不是返回什么都行。我们来试五个钩子，看看哪些可以。每个都收到梯度 `[2, 3, 6]`，它的范数 `grad.norm()`，也就是各元素平方和的平方根，是 7。
 #
 # 先看前两个：一个把范数改成 14，另一个算出了加倍的梯度，却忘了写 `return`。**先猜**第二个。
 #
 # </div>
 # <div lang="en">
 #
-# Not everything may be returned. We try five hooks, and each of them receives the gradient `[2, 3, 6]`. Its norm,
-# `grad.norm()`, which is the root of the sum of its squares, is 7.
+# A hook may not return just anything. To find out what is allowed, we try five hooks, each of which receives the
+# gradient `[2, 3, 6]`. The norm of this gradient, `grad.norm()`, is the square root of the sum of its squares, and here
+# it is 7.
 #
-# Here are the first two: one turns that norm into 14, the other computes twice the gradient and lacks its `return`.
-# **Guess first** what the second one does.
+# The first two hooks are a good one and a slip that happens to everybody. One scales the gradient so that its norm
+# becomes 14. The other computes twice the gradient, but its `return` is missing. **Guess first** what the second one
+# does.
 #
 # </div>
 
@@ -216,10 +226,11 @@ for hook in (norm_14, forgot_return):
 # </div>
 # <div lang="en">
 #
-# Without its `return` the hook raises nothing. It merely worked in vain: nobody was given the new tensor, and the
-# gradient passed as it came.
+# The hook without a `return` raises no error, but its work was in vain: nobody was given the new tensor, so the
+# gradient passed on just as it had come.
 #
-# The other three return something odd: a tuple, a shorter tensor, and a tensor of another dtype. **Guess first.**
+# The other three hooks do return something, but something odd: a tuple, a tensor that is too short, and a tensor of
+# another dtype. Which of them will PyTorch accept? **Guess first.**
 #
 # </div>
 
@@ -256,7 +267,8 @@ print("mended dtype: v.grad is", v.grad.tolist())
 # </div>
 # <div lang="en">
 #
-# All three raise an error. The last mask, with `dtype=grad.dtype`, passes.
+# PyTorch accepts none of the three, and each error says what is wrong. The last run shows how to mend the mask: with
+# `dtype=grad.dtype` it passes.
 #
 # </div>
 #
@@ -266,41 +278,55 @@ print("mended dtype: v.grad is", v.grad.tolist())
 #
 # <div lang="zh">
 #
-# 忘写 `return` 最难发现，因为谁也不会提醒你。返回的既不是张量也不是 `None`，会得到 `TypeError`；形状或 dtype 与收到的梯度不同，会得到 `RuntimeError`。
+# 忘写 `return` 最难发现，因为没有任何报错。钩子返回的既不是张量也不是 `None`，会得到 `TypeError`；返回的张量形状或 dtype 与收到的梯度不同，会得到 `RuntimeError`。
 #
 # dtype 多半是不知不觉变掉的：NumPy 的小数默认存成 `float64`，用这样的数组做的掩码乘上 `float32` 的梯度，结果就成了 `float64`。掩码要写明 `dtype=grad.dtype`，或者用 `torch.ones_like(grad)` 来造。
 #
 # </div>
 # <div lang="en">
 #
-# A missing `return` is the hardest to find, since nobody tells you. Anything but a tensor or `None` gives a `TypeError`, another
-# shape or dtype a `RuntimeError`.
+# A missing `return` is the hardest of these mistakes to find, because no error points to it. If a hook returns anything
+# but a tensor or `None`, you get a `TypeError`. If it returns a tensor whose shape or dtype differs from that of the
+# gradient, you get a `RuntimeError`.
 #
-# The dtype mostly changes unnoticed: NumPy floats are usually `float64`, and a mask made from them turns a gradient of
-# `float32` into `float64`. Make it with `dtype=grad.dtype` or `torch.ones_like(grad)`.
+# The dtype mostly changes without your noticing: NumPy floats are usually `float64`, and a mask made from them turns a
+# gradient of `float32` into `float64`. So make the mask with `dtype=grad.dtype` or `torch.ones_like(grad)`.
 #
 # </div>
 # </div>
-#
+
+# %% [markdown]
 # ### 练习 03.2：按范数裁剪 · Exercise 03.2: Clip by norm
 #
 # ●● · 6 min
 #
 # <div lang="zh">
 #
-# 梯度偶尔会大得离谱，一步就把模型带偏；按范数裁剪就是给它的大小设一个上限。
+# 梯度偶尔会大得离谱，一步就把模型带偏。按范数裁剪就是给它的大小设一个上限，方向不变。
 #
-# 写 `clip_by_norm(y, max_norm)`，并返回句柄。整个梯度的范数超过 `max_norm` 时，方向不变，缩小到范数等于 `max_norm`（舍入和溢出不计）；没有超过时原样通过，很小的、全是 0 的梯度也一样。`y` 可以是任何形状、任何浮点 dtype。
+# 写 `clip_by_norm(y, max_norm)`：裁剪经过 `y` 的梯度，并返回句柄。范数按整个梯度来算：
+#
+# - 范数超过 `max_norm` 时，把梯度缩小到范数等于 `max_norm`，方向不变。
+# - 没有超过时，梯度原样通过，很小的、全是 0 的梯度也一样。
+# - `y` 可以是任何形状、任何浮点 dtype。
+#
+# 舍入、上溢、下溢，以及为了不除以 0 而加的小数（如 `clip_grad_norm_` 的 `1e-6`），检查时都不计较。
 #
 # </div>
 # <div lang="en">
 #
-# Now and then a gradient is so large that one step throws the model off course. Clipping by norm limits its size.
+# Now and then a gradient is so large that one step throws the model off course. Clipping by norm limits the size of
+# such a gradient but keeps its direction.
 #
-# Write `clip_by_norm(y, max_norm)` and return the handle. If the norm, taken over the whole gradient, is above
-# `max_norm`, the gradient keeps its direction and is scaled down until its norm is `max_norm`, rounding and overflow
-# aside. If not, it passes as it is, and so do tiny gradients and those of all 0. `y` may have any shape and any
-# floating-point dtype.
+# Write `clip_by_norm(y, max_norm)`, which clips the gradient that passes `y` and returns the handle. The norm is taken
+# over the whole gradient:
+#
+# - If the norm is above `max_norm`, scale the gradient down until its norm is `max_norm`, and keep its direction.
+# - In all other cases the gradient passes as it is, even if it is tiny or all 0.
+# - `y` may have any shape and any floating-point dtype.
+#
+# The check does not mind rounding, overflow and underflow. It does not mind a tiny number against division by 0 either,
+# such as the `1e-6` of `clip_grad_norm_`.
 #
 # </div>
 
@@ -337,11 +363,12 @@ check("03.2", clip_by_norm)
 # </div>
 # <div lang="en">
 #
-# A tensor can carry several hooks. They run one after the other in the **order of registration**, and each receives
-# the gradient that the one before it handed on.
+# A tensor can carry several hooks. They run one after the other in the **order of registration**, and together they
+# form a chain, because each of them receives the gradient that the one before it handed on.
 #
-# Below $L=\sum_i v_i^2$, and without hooks the gradient of `v` would be `[2, 4, 6]`. We register four, in this order:
-# double, record, halve, record. **Guess first.**
+# Let us follow a gradient along such a chain. Below, $L=\sum_i v_i^2$, so that without hooks the gradient of `v`
+# would be `[2, 4, 6]`. We register four hooks in this order: the first doubles, the second records, the third halves,
+# and the fourth records again. **Guess first** what the two records say.
 #
 # </div>
 
@@ -371,9 +398,10 @@ print("v.grad:  ", v.grad)
 # </div>
 # <div lang="en">
 #
-# The first recording was made after doubling, `[4, 8, 12]`, and the second after halving as well, `[2, 4, 6]`. As
-# `seen.append` returns `None`, the hooks that record change nothing. What ends up in `v.grad` is the gradient that the
-# last hook hands on, here by chance the same as without hooks.
+# The first record was made after doubling, so it says `[4, 8, 12]`. The second was made after halving as well and
+# says `[2, 4, 6]`. The hooks that record change nothing themselves, because `seen.append` returns `None`. Finally,
+# what ends up in `v.grad` is the gradient that the last hook hands on, and here it happens to be the same as without
+# any hooks.
 #
 # </div>
 #
@@ -383,20 +411,29 @@ print("v.grad:  ", v.grad)
 #
 # <div lang="zh">
 #
-# 写 `build_chain(y, factors, seen)`，给每个系数各挂一个钩子，让 `seen` 依次记下原来的梯度乘以每个系数。设 `y` 的梯度是 `g`，`factors` 是 `[2, -6]`：反向传播之后，`seen` 里应当是 `[2 * g, -6 * g]`，继续往下传的是最后那个 `-6 * g`。再做一次反向传播，就再添同样多的项；`seen` 里原有的东西要留着。
+# 链上的每个钩子，收到的都是前面的钩子改过的梯度。这道题就要你把这一点考虑进去。
 #
-# 按注册的次序返回所有句柄的列表。只取下最后一个句柄，`seen` 就只少最后一项。系数不会是 0。
+# 写 `build_chain(y, factors, seen)`：它给每个系数各挂一个钩子，让 `seen` 依次记下**原来的**梯度乘以每个系数。设 `y` 的梯度是 `g`，`factors` 是 `[2, -6]`：反向传播之后，`seen` 里应当是 `[2 * g, -6 * g]`，继续往下传的是最后那个 `-6 * g`。
+#
+# - 再做一次反向传播，就再添同样多的项；`seen` 里原有的东西要留着。
+# - 按注册的次序返回所有句柄的列表。
+# - 只取下最后一个句柄，`seen` 就只少最后一项。
+# - 系数不会是 0。
 #
 # </div>
 # <div lang="en">
 #
-# Write `build_chain(y, factors, seen)`. It registers one hook for each factor, so that `seen` gets the original
-# gradient times each factor in turn. Say the gradient of `y` is `g` and `factors` is `[2, -6]`: after backward, `seen`
-# should be `[2 * g, -6 * g]`, and what flows on is the last, `-6 * g`. Another backward adds as many items again, and
-# whatever was in `seen` before stays there.
+# Each hook of a chain receives a gradient that the hooks before it may already have changed. In this exercise you have
+# to allow for that.
 #
-# Return a list of all handles, in the order of registration: with only the last one removed, `seen` lacks only its
-# last item. No factor is 0.
+# Write `build_chain(y, factors, seen)`, which registers one hook for each factor, so that `seen` gets the **original**
+# gradient times each factor in turn. Say the gradient of `y` is `g` and `factors` is `[2, -6]`. After backward, `seen`
+# should then be `[2 * g, -6 * g]`, and what flows on is the last of them, `-6 * g`.
+#
+# - Another backward adds as many items again, and whatever was in `seen` before stays there.
+# - Return a list of all handles, in the order of registration.
+# - If only the last hook is removed, `seen` should lack only its last item.
+# - No factor is 0.
 #
 # </div>
 
@@ -437,11 +474,12 @@ check("03.3", build_chain)
 # </div>
 # <div lang="en">
 #
-# About hooks that change a gradient in place you will read two opinions: some tutorials do it, others say never. Let
-# us try two examples.
+# If you look for advice on hooks that change a gradient in place, you will find two opinions: some tutorials do it
+# without a word, and others tell you never to do it. So let us try two examples ourselves.
 #
-# The first is the mean of the squares of four numbers, where `x.grad` is 1 everywhere. There are three runs: the
-# gradient is left alone, doubled by returning, doubled in place. **Guess first.**
+# The first example is the mean of the squares of four numbers, in which `x.grad` is 1 everywhere. We run it three
+# times. The first hook does not touch the gradient, the second doubles it by returning, and the third doubles it in
+# place. **Guess first** whether the last two differ.
 #
 # </div>
 
@@ -473,9 +511,9 @@ for hook in (leave_alone, double, double_in_place):
 # </div>
 # <div lang="en">
 #
-# They are 2, so nothing went wrong: doubling in place gives exactly what returning the double gives. The second example is the graph with a
-# fork from lesson 01, in which `w` leads to both `w + x` and `w + 1`, and its gradient is 5 if left alone. And this
-# time?
+# Both times the gradient became 2, so doubling in place gives exactly what returning the double gives, and nothing
+# went wrong. The second example is the graph with a fork from lesson 01. There `w` leads to both `w + x` and `w + 1`,
+# and its gradient is 5 if it is left alone. Will a change in place do harm here?
 #
 # </div>
 
@@ -504,12 +542,13 @@ for hook in (leave_alone, double, double_in_place):
 # </div>
 # <div lang="en">
 #
-# All well again: the gradient of `w` went from 5 to 10, and that of `x` is 2 every time. Then what went wrong in 3.1?
+# Doubling in place did no harm here either: the gradient of `w` went from 5 to 10, and that of `x` is 2 every time.
+# Then what went wrong in 3.1?
 #
-# We need to see which gradients are one and the same tensor. `is` asks whether two names stand for one object,
-# `data_ptr()` gives the address of the data in memory, and `_version` counts how often a tensor was overwritten in
-# place. We compute `a + b` once more, start backward from a tensor of our own, `mine`, and keep the gradients of `c`,
-# `a` and `b`.
+# To answer this, we have to see which gradients are one and the same tensor, and three tools can tell us. `is` asks
+# whether two names stand for one object. `data_ptr()` gives the address of the data in memory. And `_version` counts
+# how often a tensor was overwritten in place. With these tools we compute `a + b` once more, start backward from a
+# tensor of our own, `mine`, and keep the gradients of `c`, `a` and `b`.
 #
 # </div>
 
@@ -541,10 +580,10 @@ print("mine:", held["mine"].tolist(), " _version:", held["mine"]._version)
 # </div>
 # <div lang="en">
 #
-# `a` and `b` were given one and the same object, and even our own `mine` was changed, to `[10, 14]`.
+# So `a` and `b` were given one and the same object, and even our own `mine` was changed, to `[10, 14]`.
 #
-# Below this is drawn beside the hook that returns a new tensor: names on the left, and on the right a box for each
-# piece of memory. **Guess first.**
+# Below we draw this case and, beside it, the hook that returns a new tensor. The names stand on the left, and on the
+# right there is one box for each piece of memory. How many boxes will there be? **Guess first.**
 #
 # </div>
 
@@ -571,15 +610,17 @@ print("returned, mine:", held["mine"].tolist(), " _version:", held["mine"]._vers
 # </div>
 # <div lang="en">
 #
-# The left picture has one piece of memory, to which all four names point; the right one has two, as the gradient of
-# `a` lives in a new tensor of its own.
+# The left picture has a single piece of memory, and all four names point to it. The right one has two, because the
+# gradient of `a` lives in a new tensor of its own.
 #
-# The derivative of a sum is 1 for `a` and for `b`, so there is nothing to compute, and PyTorch hands the tensor it
-# received to both sides **as it is**. To change it in place is to change it for everybody who holds it. In the two
-# examples of 3.5 the hook received a tensor that had just been computed, and nobody else held it.
+# The reason lies in the sum. Its derivative is 1 for `a` and for `b`, so there is nothing to compute, and PyTorch
+# hands the tensor it received to both sides **as it is**. Whoever changes that tensor in place changes it for
+# everybody who holds it. In the two examples of 3.5 the hook received a tensor that had just been computed and that
+# nobody else held.
 #
-# Now **make the gradient of `b` wrong on purpose**. Below is `a + b` again: click a tensor and hang a hook on it, but
-# not on `b`. A spoiled gradient turns red. Then find a place where the same hook spoils nobody's.
+# Now **make the gradient of `b` wrong on purpose**. Below is `a + b` again, and you can click on a tensor to hang a
+# hook on it, on any tensor but `b`. A spoiled gradient turns red. When you have managed that, find a place where the
+# very same hook spoils nobody's gradient.
 #
 # </div>
 
@@ -592,13 +633,14 @@ GradientFlow(c, {"a": a, "b": b, "c": c})
 # %% [markdown]
 # <div lang="zh">
 #
-# 就地加倍或就地变成零，挂在 `a` 上，`b` 就坏了。挂在 `c` 上没事，那时梯度还没有分给两边。挂在 `b` 上也没事，这就奇怪了：`a` 拿着的不是同一个张量吗？
+# 在 `a` 上挂一个就地加倍或就地变成零的钩子，`b` 就坏了。同一个钩子挂在 `c` 上没事，那时梯度还没有分给两边。挂在 `b` 上也没事，这就奇怪了：`a` 拿着的不是同一个张量吗？
 #
 # </div>
 # <div lang="en">
 #
-# Doubling or zeroing in place on `a` spoils `b`. On `c` it does no harm, since the gradient has not yet been handed to
-# both sides. On `b` it does none either, which is odd: does `a` not hold the same tensor?
+# A hook on `a` that doubles or zeroes in place spoils `b`. On `c` the same hook does no harm, because the gradient has
+# not yet been handed to both sides. But on `b` it does no harm either, and that is odd: does `a` not hold the very same
+# tensor?
 #
 # </div>
 #
@@ -606,14 +648,18 @@ GradientFlow(c, {"a": a, "b": b, "c": c})
 #
 # <div lang="zh">
 #
-# 共用一个张量，也不一定会坏，这还得看谁先谁后：刚才先轮到的是 `a`。去掉岔路，令 $y=2(w+x)$，仍然只在 `w` 上就地加倍，`x.grad` 应当是 2。`w + x` 和 `x + w` 各跑一遍。**先猜。**
+# `b` 上的钩子没有惹祸，因为它来晚了：它运行的时候，`a` 的梯度已经用过了。可见共用一个张量，也不一定会坏，这还得看谁先谁后。
+#
+# 去掉岔路，令 $y=2(w+x)$ 再试。还是只有一个钩子，挂在 `w` 上，就地加倍；正确的 `x.grad` 是 2。`w + x` 和 `x + w` 各跑一遍。**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# Sharing a tensor does not always end badly, since it also matters who comes first: just now it was `a`'s turn before
-# `b`'s. Without the fork, let $y=2(w+x)$; again only `w` doubles its gradient in place, and `x.grad` should be 2.
-# It runs once with `w + x` and once with `x + w`. **Guess first.**
+# The hook on `b` does no harm because it comes too late: by the time it runs, the gradient of `a` has already been
+# used. So sharing a tensor does not always end badly. It depends on who gets the gradient first.
+#
+# Let us try this without the fork, with $y=2(w+x)$. Again there is one hook, on `w`, and it doubles the gradient in
+# place. The correct `x.grad` is 2. We run it once with `w + x` and once with `x + w`. **Guess first.**
 #
 # </div>
 
@@ -646,12 +692,13 @@ print("returned, w + x:", no_fork(False, double))
 # </div>
 # <div lang="en">
 #
-# The order matters: with `w + x`, `x.grad` is spoiled and becomes 4, while with `x + w` it is 2, as it should be. In the latter it
-# is `x`'s turn first: by the time the hook of `w` runs, `x` has copied the gradient into its own `.grad`.
+# The order matters. With `w + x` the hook spoils `x.grad`, which becomes 4, while with `x + w` it stays 2, as it
+# should. In the second case `x` gets its turn first, so by the time the hook of `w` runs, `x` has already copied the
+# gradient into its own `.grad`.
 #
-# Next, a residual connection: `x` splits into `skip` and `branch`, which are then added up. We want to remove the
-# gradient of `branch` only, so that `x.grad` should be `[1, 1]`. **Guess first** what it is after zeroing in
-# place.
+# The next example comes from real networks. In a residual connection, `x` splits into `skip` and `branch`, which are
+# then added up. Suppose we want to remove the gradient of `branch` only, so that `x.grad` should be `[1, 1]`. **Guess
+# first** what it is after zeroing in place.
 #
 # </div>
 
@@ -676,17 +723,18 @@ print("branch zeroed in place:", residual(lambda grad: grad.zero_()))
 # %% [markdown]
 # <div lang="zh">
 #
-# 就地清零的那一行是 `[0, 0]`：`skip` 那一路的梯度是同一个张量，也一起没了，`x` 什么也学不到。
+# 就地清零的那一行是 `[0, 0]`，怎么不是 `[1, 1]`？加法把同一个张量交给了 `branch` 和 `skip`。`branch` 上的钩子把它清零，`skip` 那一路的梯度也一起没了，`x` 什么也学不到。
 #
 # 把 `zero_()` 换成 `mul_(0)`，算出来的同样是零。**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# Zeroing in place gives `[0, 0]`: the gradient of `skip` is the same tensor and is gone as well, so `x` would learn
-# nothing at all.
+# Zeroing in place gives `[0, 0]`. Why not `[1, 1]`? The sum hands the very same tensor to `branch` and to `skip`. When
+# the hook on `branch` fills it with zeros, the gradient of `skip` is gone as well, and `x` would learn nothing at all.
 #
-# Instead of `zero_()` we could write `mul_(0)`, which computes the same zeros. **Guess first.**
+# Instead of `zero_()` we could write `mul_(0)`, which computes the same zeros. Will that make a difference? **Guess
+# first.**
 #
 # </div>
 
@@ -711,14 +759,15 @@ x_grad = residual(describe)
 # %% [markdown] tags=["F1", "F31"]
 # <div lang="zh">
 #
-# 这一次报错了。`.sum()` 对每个元素的导数都是 1，PyTorch 只存一个 1，再把它**扩展**开来（步幅是 0，两个 `float32` 只占 4 个字节）。`mul_` 不肯往重叠的内存里写；`zero_()` 给每个元素写的数都一样，PyTorch 就放行了。
+# 这一次报错了。`.sum()` 对每个元素的导数都是 1，PyTorch 只存一个 1，再把它**扩展**开来。步幅是 0，就是说下一个元素还在原处，所以两个 `float32` 共用 4 个字节。`mul_` 不肯往重叠的内存里写；`zero_()` 给每个元素写的数都一样，PyTorch 就放行了。
 #
 # </div>
 # <div lang="en">
 #
-# This one raises an error. The derivative of `.sum()` is 1 everywhere, so PyTorch stores a single 1 and **expands**
-# it: the stride is 0, and two numbers of `float32` take only 4 bytes. `mul_` refuses to write to memory that overlaps;
-# `zero_()` writes the same number everywhere and is let through.
+# `mul_` raises an error. The derivative of `.sum()` is 1 everywhere, so PyTorch saves memory: it stores a single 1 and
+# **expands** it. A stride of 0 means that the next element is at the same place, so the two numbers of `float32` share
+# 4 bytes. `mul_` refuses to write to memory whose elements overlap. `zero_()` may, because it writes the same
+# number everywhere.
 #
 # </div>
 #
@@ -728,14 +777,15 @@ x_grad = residual(describe)
 #
 # <div lang="zh">
 #
-# 所以两种说法都只对了一半。就地修改有三种下场：没有别人拿着这个张量，或者他们已经用完了，就平安无事；还有人要用，就悄悄弄坏他们的。到底是哪一种，钩子自己看不出来。张量是扩展出来的，还可能报错。**所以一律返回新张量。**
+# 所以两种说法都只对了一半。就地修改有三种下场：没有别人拿着这个张量，或者他们已经用完了，就平安无事；还有人要用，他们的梯度就悄悄坏了。到底是哪一种，钩子自己看不出来。张量是扩展出来的，或者被 autograd 存了起来（例如在 `create_graph=True` 之下），还可能报错。**所以一律返回新张量。**
 #
 # </div>
 # <div lang="en">
 #
-# Both opinions are half right; a change in place can end in three ways. All is well if nobody else holds the tensor,
-# or they are done with it. If somebody still needs it, theirs is silently spoiled. A hook cannot see which. If the
-# tensor is expanded, there may be an error. **So always return a new tensor.**
+# Both opinions are half right, because a change in place can end in three ways. All is well if nobody else holds the
+# tensor, or if the others are done with it. If somebody still needs it, their gradient is silently spoiled. A hook
+# cannot see which case it is in. If the tensor is expanded, or autograd has saved it (as under `create_graph=True`),
+# there may be an error. **So always return a new tensor.**
 #
 # </div>
 # </div>
@@ -749,8 +799,9 @@ x_grad = residual(describe)
 # </div>
 # <div lang="en">
 #
-# A change in place does not always carry an underscore. Before each of the eight lines below, `g` is the original
-# tensor `[-1, 2]`. **Guess first**, and then look whether any changes it without `_version` noticing.
+# Not every change in place has an underscore in its name. Before each of the eight lines below, `g` is the original
+# tensor `[-1, 2]`. Which lines change that tensor, and does one of them do so without `_version` noticing? **Guess
+# first.**
 #
 # </div>
 
@@ -783,9 +834,10 @@ for line in lines:
 # </div>
 # <div lang="en">
 #
-# Five of them do. `*=` and assignment to an index work in place as well. `detach()` returns a tensor that shares memory
-# with the original, so changing one changes the other; only `clone()` makes a copy. The most treacherous is `.data`:
-# the numbers change, yet `_version` is still 0, so every check that relies on it is deceived.
+# Five of the eight lines change the original. `*=` and assignment to an index work in place, although they have no
+# underscore. `detach()` returns a tensor that shares memory with the original, so changing one changes the other, and
+# only `clone()` makes a copy. The most treacherous of all is `.data`: the numbers change, yet `_version` is still 0,
+# so every check that relies on it is deceived.
 #
 # </div>
 #
@@ -795,18 +847,19 @@ for line in lines:
 #
 # <div lang="zh">
 #
-# `tame(branch)` 给 `branch` 挂两个钩子：第一个把负的梯度变成 0，第二个减半。注释里是原来的写法，它们会弄坏与 `branch` 相加的那条路。
+# `tame(branch)` 给 `branch` 挂两个钩子：第一个把负的梯度变成 0，第二个把剩下的减半。注释里是原来的写法：两行都是就地修改，会弄坏与 `branch` 相加的那条路的梯度。
 #
-# 请把两个都修好，返回它们的句柄。**单独留下其中任何一个时，也要是对的。** `clamp(min=0)` 可以把负数变成 0。
+# 请把两个都修好，按这个次序返回它们的句柄。别人可能只取下其中一个，所以**单独留下任何一个时，也要是对的。** `clamp(min=0)` 可以把负数变成 0。
 #
 # </div>
 # <div lang="en">
 #
-# `tame(branch)` registers two hooks: the first turns negative gradients into 0, the second halves what is left. The
-# comments show the old lines, which spoil the path that is added to `branch`.
+# Somebody has written `tame(branch)`, which registers two hooks: the first turns negative gradients into 0, and the
+# second halves what is left. In the comments you see the lines as they were. Both work in place, and so they spoil the
+# gradient of the other path, the one that is added to `branch`.
 #
-# Mend both and return their handles. **Each must also be right when it is left alone.** `clamp(min=0)` turns negative
-# numbers into 0.
+# Mend both hooks and return their handles, in this order. Since a caller may remove just one of the two, **each must
+# also be right when it is left alone**. You can use `clamp(min=0)`, which turns negative numbers into 0.
 #
 # </div>
 
@@ -846,8 +899,9 @@ check("03.4", tame)
 # </div>
 # <div lang="en">
 #
-# Even if you never change anything in place, you are not quite safe. Suppose you only record the gradient of `a`,
-# while code elsewhere puts a hook on `b` that multiplies by 7 in place. The gradient of `a` is 1. **Guess first.**
+# Even if you never change anything in place yourself, you are not quite safe. Suppose you only record the gradient of
+# `a`, while somewhere else a hook on `b` multiplies by 7 in place. The gradient of `a` is 1. What will your record
+# say? **Guess first.**
 #
 # </div>
 
@@ -872,8 +926,9 @@ print("recorded:", kept[0])
 # </div>
 # <div lang="en">
 #
-# `a.grad` is 1, which is right, and yet your record says 7. What you recorded is not a number but the tensor itself,
-# and when somebody changed it later, your record changed too. Once more, now recorded in four ways:
+# `a.grad` is 1, which is right, and yet your record says 7. The reason is that you did not record a number but the
+# tensor itself, and when somebody changed that tensor later, your record changed with it. So let us record it once
+# more, this time in four ways:
 #
 # </div>
 
@@ -908,10 +963,10 @@ a.register_hook(attached)
 # </div>
 # <div lang="en">
 #
-# Keeping `grad` itself as a record. We have mostly done so, which is fine as long as nobody changes it in place. To
-# keep the value of that moment, use `grad.detach().clone()`. `clone()` copies the numbers. `detach()` cuts the graph
-# off: under `create_graph=True` a gradient can itself be attached to a computation graph (the last line). If the
-# gradient is a single number, `grad.item()` will do.
+# `grad` itself is not a safe record. We have mostly kept just that, which is fine as long as nobody changes it in
+# place. To keep the value of that moment, use `grad.detach().clone()`. `clone()` copies the numbers. `detach()` cuts
+# the graph off, because under `create_graph=True` a gradient can itself be attached to a computation graph (see the
+# last line). If the gradient is a single number, `grad.item()` is enough.
 #
 # </div>
 # </div>
@@ -927,10 +982,10 @@ a.register_hook(attached)
 # </div>
 # <div lang="en">
 #
-# Let $L=3x+5x$, which uses `x` twice. The path with the 5 should pass no gradient back to `x`, so that `x.grad` should
-# be 3.
+# Sometimes only one of several paths should be changed. Let $L=3x+5x$, which uses `x` twice. We want the path with
+# the 5 to pass no gradient back to `x`, so that `x.grad` becomes 3.
 #
-# First we try the obvious: a hook on `x` that returns zero. **Guess first.**
+# First we try what seems obvious, a hook on `x` that returns zero. **Guess first** what it receives.
 #
 # </div>
 
@@ -956,12 +1011,12 @@ print("x.grad:", x.grad)
 # </div>
 # <div lang="en">
 #
-# It receives 8, and `x.grad` is 0. By the time they reach `x`, the gradients of both paths have been added up, and
-# nothing can take them apart again.
+# The hook receives 8, and `x.grad` is 0. A hook on `x` comes too late: by then the gradients of both paths have been
+# added up, and nothing can take them apart again.
 #
-# So we have to act before they meet. `x.view_as(x)` makes a tensor `y` with the same values: it shares memory with
-# `x`, but is a node of its own in the computation graph. Only the path with the 5 runs through `y`, and the hook goes
-# on `y`. **Guess first.**
+# So we have to act before the two gradients meet. `x.view_as(x)` makes a tensor `y` with the same values: it shares
+# memory with `x`, but in the computation graph it is a node of its own. We let only the path with the 5 run through
+# `y`, and put the hook there. **Guess first.**
 #
 # </div>
 
@@ -982,17 +1037,18 @@ ax = plot_graph(loss, {"x": x, "three": three, "y": y, "loss": loss}, gradients=
 # %% [markdown]
 # <div lang="zh">
 #
-# 这回是 3：钩子只截住了经过 `y` 的那个 5，另一条路的 3 照常回到 `x`。
+# 这回 `x.grad` 是 3：钩子只截住了经过 `y` 的那个 5，另一条路的 3 照常回到 `x`。
 #
-# 还有一个问题：在 `torch.no_grad()` 里不建图，那里的张量还肯收钩子吗？分别试一试 `clone()` 和 `view_as` 造出来的。
+# 用这个办法之前，还有一个问题：在 `torch.no_grad()` 里不建图，那里的张量还肯收钩子吗？分别试一试 `clone()` 和 `view_as` 造出来的。
 #
 # </div>
 # <div lang="en">
 #
-# Now it is 3: the hook stopped only the 5 that passed `y`, and the 3 of the other path got back to `x` as ever.
+# Now `x.grad` is 3. The hook stopped only the 5 that passed through `y`, while the 3 of the other path got back to `x`
+# as before.
 #
-# One more question: under `torch.no_grad()` no graph is built. Does a tensor take a hook there? Let us ask one made
-# with `clone()` and one made with `view_as`.
+# Before you use this trick yourself, one more question. Under `torch.no_grad()` no graph is built, so does a tensor
+# take a hook there at all? Let us try two of them, one made with `clone()` and one made with `view_as`.
 #
 # </div>
 
@@ -1013,9 +1069,10 @@ with torch.no_grad():
 # </div>
 # <div lang="en">
 #
-# The clone requires no gradient and therefore refuses a hook. The view repeats the `True` of `x` and accepts one, but
-# has no `grad_fn`: no gradient will ever get back to `x` through it. In either case you can ask `y.requires_grad` first
-# and then decide whether to register.
+# The two tensors behave differently. The clone does not require a gradient, so it refuses the hook. The view takes over
+# the `True` of `x` and accepts the hook. But since it has no `grad_fn`, no gradient will ever get back to `x` through
+# it, and the hook has nothing to do there. So where you cannot be sure, ask `y.requires_grad` before you register: it
+# spares you the error.
 #
 # </div>
 #
@@ -1025,18 +1082,27 @@ with torch.no_grad():
 #
 # <div lang="zh">
 #
-# 写 `reverse_gradient(x, strength)`：返回一个值和 `x` 相同的张量 `y`。反向传播时，经过 `y` 的梯度要乘以 `-strength`；不经过 `y` 的路不受影响。
+# 让值原样通过、只把梯度反过来的层，是一个有名的技巧，课末还会遇到它。
 #
-# `x` 不需要梯度的时候（`y` 也就不需要），或者在 `torch.no_grad()` 里，它也要能用；在后者里不许建图。
+# 写 `reverse_gradient(x, strength)`：它返回一个值和 `x` 相同的张量 `y`（舍入不计）。
+#
+# - 反向传播时，经过 `y` 的梯度要乘以 `-strength`。
+# - 不经过 `y` 的路不受影响。
+# - `x` 不需要梯度的时候也要能用，这时 `y` 也不需要。
+# - 在 `torch.no_grad()` 里也要能用；那里已经关掉了建图，所以不许建图。
 #
 # </div>
 # <div lang="en">
 #
-# Write `reverse_gradient(x, strength)`, which returns a tensor `y` with the values of `x`. In backward, the gradient
-# that passes `y` is multiplied by `-strength`; paths that do not run through `y` are not affected.
+# A layer whose values pass unchanged while its gradient is turned around is a famous trick, as you will see at the end
+# of this lesson.
 #
-# It must also work when `x` requires no gradient (then `y` requires none either), and under `torch.no_grad()`, where
-# it must not build a graph.
+# Write `reverse_gradient(x, strength)`, which returns a tensor `y` with the values of `x` (rounding aside).
+#
+# - In backward, the gradient that passes `y` is multiplied by `-strength`.
+# - Paths that do not run through `y` are not affected.
+# - Your function must also work when `x` requires no gradient, and then `y` requires none either.
+# - It must also work under `torch.no_grad()`. Graphs are turned off there, so it must not build one.
 #
 # </div>
 
@@ -1066,19 +1132,20 @@ check("03.5", reverse_gradient)
 # 1. 钩子返回的张量取代梯度；什么也不返回，继续往下传的就是它收到的那个张量，连同就地做过的改动。
 # 2. 返回的张量，形状和 dtype 都要和收到的梯度一样。
 # 3. 一个张量上的钩子按注册的次序运行，每一个都从前一个的结果开始。
-# 4. 形状和 dtype 相同的 `a + b`，把同一个张量交给两边。就地修改它，可能平安无事，也可能弄坏别人的；张量是扩展出来的，还可能报错。所以要返回新张量。
+# 4. 形状和 dtype 相同的 `a + b`，把同一个张量交给两边。就地修改它，可能平安无事，也可能弄坏别人的；张量是扩展出来的，或者被 autograd 存了起来，还可能报错。所以要返回新张量。
 # 5. 要留下记录，就用 `grad.detach().clone()`。只想改一条路，就给它一个自己的张量。
 #
 # </div>
 # <div lang="en">
 #
-# 1. The tensor that a hook returns replaces the gradient. If it returns nothing, the tensor it received flows on,
+# 1. The tensor that a hook returns replaces the gradient. If the hook returns nothing, the tensor it received flows on,
 #    with any change that was made to it in place.
-# 2. A returned tensor must have the shape and dtype of the gradient.
-# 3. The hooks of a tensor run in the order of registration, each on the result of the one before.
-# 4. `a + b`, of the same shape and dtype, hands one tensor to both sides. Changing it in place may do no harm, or spoil somebody else's gradient. If
-#    the tensor is expanded, it may raise an error. So return a new tensor.
-# 5. To keep a record, use `grad.detach().clone()`. To change one path only, give it a tensor of its own.
+# 2. A returned tensor must have the same shape and dtype as the gradient that the hook received.
+# 3. The hooks of a tensor run in the order of registration, and each of them starts from the result of the one before.
+# 4. `a + b`, of the same shape and dtype, hands one and the same tensor to both sides. Changing this tensor in place
+#    may do no harm, or it may spoil somebody else's gradient. If the tensor is expanded, or saved by autograd, the
+#    change may also raise an error. So return a new tensor.
+# 5. To keep a record, use `grad.detach().clone()`. To change one path only, give that path a tensor of its own.
 #
 # </div>
 
@@ -1087,13 +1154,13 @@ check("03.5", reverse_gradient)
 #
 # <div lang="zh">
 # <details><summary>1. 为什么 <code>grad *= 2</code> 危险，<code>grad * 2</code> 却不危险？</summary>前者改写收到的张量，而别人也许正拿着它；后者把结果写进一个新张量。</details>
-# <details><summary>2. 就地修改有哪三种下场？</summary>没有别人拿着，或者他们已经用完：平安无事。还有人要用：悄悄弄坏他们的。张量是扩展出来的：可能报错。</details>
+# <details><summary>2. 就地修改有哪三种下场？</summary>没有别人拿着，或者他们已经用完：平安无事。还有人要用：悄悄弄坏他们的。张量是扩展出来的，或者被 autograd 存了起来：可能报错。</details>
 # <details><summary>3. 钩子忘了写 <code>return</code>，会怎样？</summary>不报错；如果它只算出了新张量，梯度就原样通过。</details>
 # </div>
 # <div lang="en">
-# <details><summary>1. Why is <code>grad *= 2</code> dangerous and <code>grad * 2</code> not?</summary>The former overwrites the tensor it received, which somebody else may hold; the latter writes its result into a new one.</details>
-# <details><summary>2. In which three ways can a change in place end?</summary>Nobody else holds the tensor, or they are done with it: no harm. Somebody still needs it: theirs is silently spoiled. It is expanded: there may be an error.</details>
-# <details><summary>3. A hook lacks its <code>return</code>. What happens?</summary>There is no error; if all it did was compute a new tensor, the gradient passes as it is.</details>
+# <details><summary>1. Why is <code>grad *= 2</code> dangerous and <code>grad * 2</code> not?</summary>The first overwrites the tensor it received, and somebody else may hold that tensor. The second writes its result into a new one.</details>
+# <details><summary>2. In which three ways can a change in place end?</summary>It does no harm if nobody else holds the tensor, or if the others are done with it. If somebody still needs it, their gradient is silently spoiled. If it is expanded, or autograd has saved it, there may be an error.</details>
+# <details><summary>3. A hook lacks its <code>return</code>. What happens?</summary>There is no error. If all the hook did was compute a new tensor, the gradient passes as it is.</details>
 # </div>
 
 # %% [markdown]
@@ -1106,11 +1173,11 @@ check("03.5", reverse_gradient)
 # </div>
 # <div lang="en">
 #
-# Domain-adversarial training (DANN) rests on the gradient reversal of exercise 03.5: the features are to be learned
-# so that a domain classifier cannot tell where the data come from. Search for `gradient reversal layer`. And quite a
-# few implementations of MuZero contain the line `hidden_state.register_hook(lambda grad: grad * 0.5)`. The model is
-# unrolled over several steps, and at each step back the gradient is halved, lest it pile up. This hook returns a new
-# tensor, too.
+# Domain-adversarial training (DANN) rests on the gradient reversal of exercise 03.5: it learns features from which a
+# domain classifier cannot tell where the data come from. You can search for `gradient reversal layer`. Hooks like ours
+# also appear in MuZero, of which quite a few implementations contain the line
+# `hidden_state.register_hook(lambda grad: grad * 0.5)`. There the model is unrolled over several steps, and the
+# gradient is halved at each step back so that it does not pile up. This hook, too, returns a new tensor.
 #
 # </div>
 

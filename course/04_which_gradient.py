@@ -17,7 +17,7 @@ LanguageToggle()
 #
 # <div lang="zh">
 #
-# 「这里的梯度是多少？」听起来只有一个答案。可是在 PyTorch 里，看它的工具不止一种，这一课用四种：张量钩子、`retain_grad`、post-accumulate 钩子，还有一次看几个梯度的 multi-grad 钩子。看的是同一个梯度，给出的数却可能不同。
+# 「这里的梯度是多少？」听起来只有一个答案。可是在 PyTorch 里，看梯度的工具不止一种，这一课用四种：张量钩子、`retain_grad`、post-accumulate 钩子，还有一次看几个梯度的 multi-grad 钩子。看的是同一个梯度，给出的数却可能不同。
 #
 # 我们把四种全用在一张小图上：`y = 10 * w`，损失是 `3 * y`，所以 `y` 的梯度是 3，`w` 的是 30。反向传播做两次，中间不清零。到第 2 次的时候，谁看到的还是 3 和 30，谁看到的是 6 和 60？
 #
@@ -26,15 +26,16 @@ LanguageToggle()
 # </div>
 # <div lang="en">
 #
-# “What is the gradient here?” sounds like a question with one answer. Yet PyTorch has more than one tool for looking
-# at it, and this lesson takes four: the tensor hook, `retain_grad`, the post-accumulate hook, and the multi-grad
-# hook, which looks at several gradients at once. They look at the same gradient and may still show different numbers.
+# “What is the gradient here?” sounds like a question with one answer. Yet PyTorch has more than one tool for looking at
+# it, and this lesson compares four: the tensor hook, `retain_grad`, the post-accumulate hook, and the multi-grad hook,
+# which looks at several gradients at once. They look at the same gradient and may still show different numbers.
 #
-# We use all four on one small graph: `y = 10 * w`, and the loss is `3 * y`, so the gradient of `y` is 3 and that of `w`
-# is 30. Backward runs twice, and nothing is zeroed in between. In pass 2, who still sees 3 and 30, and who sees 6 and
-# 60?
+# To compare them, we put all four on one small graph. With `y = 10 * w` and a loss of `3 * y`, the gradient of `y` is 3
+# and that of `w` is 30. We run backward twice and zero nothing in between, because only then can we tell who looks at
+# one pass and who at a sum. In pass 2, who still sees 3 and 30, and who sees 6 and 60?
 #
-# We begin with `note`. Every hook calls it to record what it received, and what both `.grad` hold **at that moment**.
+# First we need something that keeps a record. Every hook below calls `note`, which writes down what the hook received
+# and, beside it, what both `.grad` hold **at that very moment**.
 #
 # </div>
 
@@ -68,8 +69,9 @@ for _ in range(2):
 # </div>
 # <div lang="en">
 #
-# Now we draw what was recorded: backward pass 1 on the left, pass 2 on the right, and in each of them time goes from
-# left to right. Orange is what a hook received, blue what `.grad` held at that moment. Before it is drawn, **guess.**
+# Now let us draw this record. Backward pass 1 is on the left and pass 2 on the right, and within each pass time runs
+# from left to right. What a hook received is orange, and what `.grad` held at that moment is blue. Before you look,
+# **guess.**
 #
 # </div>
 
@@ -106,15 +108,17 @@ draw(moments)
 # </div>
 # <div lang="en">
 #
-# The tensor hooks and the multi-grad hook see 3 and 30 in both passes: they look at what passes **this time**. But
-# `.grad` holds the **sum**: `y.grad` goes from 3 to 6 and `w.grad` from 30 to 60, whether `retain_grad` stores it or a
-# leaf keeps it. The post-accumulate hook reads `w.grad`, and so sees 30 and then 60.
+# The tensor hooks and the multi-grad hook see 3 and 30 both times, because they look at the gradient that passes
+# **this time**. `.grad`, however, holds the **sum** of all passes: `y.grad` goes from 3 to 6 and `w.grad` from 30 to
+# 60, whether `retain_grad` stores it or a leaf keeps it by itself. The post-accumulate hook reads `w.grad`, so it
+# sees 30 and then 60.
 #
-# Now the moments. While the tensor hook on `y` runs, `y.grad` is still the old one. At `w`, `y.grad` has been written,
-# but `w.grad` has not; only the post-accumulate hook waits for that. And the multi-grad hook waits until the gradients
-# of `y` and `w` are both there.
+# The picture also shows who comes first. While the tensor hook on `y` runs, `y.grad` still holds the old value. When
+# the gradient arrives at `w`, `y.grad` has been written but `w.grad` has not, and only the post-accumulate hook waits
+# until it is. The multi-grad hook runs as soon as the gradients of `y` and `w` are both there.
 #
-# This picture is the whole lesson. Next we take the tools one by one, as each has something that is easily misread.
+# In a way this picture is the whole lesson. We now take the tools one at a time, because each of them has something
+# that is easily misread.
 #
 # </div>
 
@@ -123,13 +127,14 @@ draw(moments)
 #
 # <div lang="zh">
 #
-# 先看 `retain_grad`。设 `a` 是 7，`b` 是 13，`c = a * b`。没有钩子时，`c` 的梯度是 1。现在**先**调用 `c.retain_grad()`，**后**挂一个给梯度加 2 的钩子。
+# 先看 `retain_grad`。设 `a` 是 7，`b` 是 13，`c = a * b`。没有钩子时，`c` 的梯度是 1。现在**先**调用 `c.retain_grad()`，**后**挂一个给梯度加 2 的钩子。存下来的会是哪一个梯度：改动之前的，还是改动之后的？
 #
 # </div>
 # <div lang="en">
 #
-# First, `retain_grad`. Let `a` be 7, `b` 13, and `c = a * b`; without a hook the gradient of `c` is 1. Now
-# `c.retain_grad()` is called **first**, and a hook that adds 2 to the gradient is registered **second**.
+# We begin with `retain_grad`. Let `a` be 7, `b` 13, and `c = a * b`, so that the gradient of `c` would be 1 without
+# any hook. Now we call `c.retain_grad()` **first**, and only **then** register a hook that adds 2 to the gradient.
+# Which of the two gradients will be stored?
 #
 # </div>
 
@@ -156,7 +161,7 @@ GradientFlow(c, {"a": a, "b": b, "c": c})
 # %% [markdown]
 # <div lang="zh">
 #
-# 是 3。到达 `c` 的是 1，钩子把它改成 3，继续往下传的就是 3，所以 `a.grad` 是 $3 \cdot 13 = 39$，`b.grad` 是 $3 \cdot 7 = 21$。`retain_grad` 写在前面，存下的却是改过的梯度。
+# `c.grad` 是 3。到达 `c` 的是 1，钩子把它改成 3，继续往下传的就是 3，所以 `a.grad` 是 $3 \cdot 13 = 39$，`b.grad` 是 $3 \cdot 7 = 21$。`retain_grad` 虽然写在前面，存下的却是改过的梯度。
 #
 # **试一试**：在上面的图里给 `c` 再挂一个加倍的钩子，`a` 的梯度会是 52 还是 78？点一点就知道。
 #
@@ -167,15 +172,17 @@ GradientFlow(c, {"a": a, "b": b, "c": c})
 # </div>
 # <div lang="en">
 #
-# It is 3. What reached `c` was 1, the hook made it 3, and 3 is what flowed on; hence `a.grad` is $3 \cdot 13 = 39$ and
-# `b.grad` is $3 \cdot 7 = 21$. Although `retain_grad` was called first, it stored the changed gradient.
+# `c.grad` is 3. What reached `c` was 1, the hook turned it into 3, and 3 is what flowed on to both inputs. That is why
+# `a.grad` is $3 \cdot 13 = 39$ and `b.grad` is $3 \cdot 7 = 21$. So although `retain_grad` was called before the hook,
+# it stored what the hook had made of the gradient.
 #
-# **Try it**: if you hang a second hook on `c` in the picture above, one that doubles, will the gradient of `a` be 52
-# or 78? Click and see.
+# **Try it**: if you hang a second hook on `c` in the picture above, one that doubles, will the gradient of `a` be 52 or
+# 78? Click and see.
 #
-# <details><summary>Why</summary>78. Registered later, it runs later: it receives 3 and hands on 6, and 6 · 13 = 78. Had it run first, the result would be (2 + 2) · 13 = 52.</details>
+# <details><summary>Why</summary>78. Registered later, the second hook runs later: it receives 3 and hands on 6, and 6 · 13 = 78. Had it run first, the result would be (2 + 2) · 13 = 52.</details>
 #
-# Does it matter, then, if the two lines change places? This time the hook itself looks at `c.grad` as well.
+# Would the result be different if the two lines changed places? Let us try both orders, and this time the hook itself
+# looks at `c.grad` while it runs.
 #
 # </div>
 
@@ -201,12 +208,13 @@ print("hook, then retain_grad:", gradients("hook", "retain_grad"))
 # %% [markdown] tags=["F2"]
 # <div lang="zh">
 #
-# 不会：两种次序都是 39、21、3，而且钩子运行时 `c.grad` 还是 `None`。
+# 两行对调没有影响：两种次序都是 39、21、3，而且钩子运行时 `c.grad` 还是 `None`。
 #
 # </div>
 # <div lang="en">
 #
-# It does not: both orders give 39, 21 and 3, and while the hook runs, `c.grad` is still `None`.
+# The order makes no difference: the gradients are 39, 21 and 3 both times, and while the hook runs, `c.grad` is still
+# `None`.
 #
 # </div>
 #
@@ -221,7 +229,7 @@ print("hook, then retain_grad:", gradients("hook", "retain_grad"))
 # </div>
 # <div lang="en">
 #
-# Thinking that `retain_grad` stores the gradient as it arrives. Tensor hooks run in the order of registration, but
+# Do not expect `retain_grad` to store the gradient as it arrives. Tensor hooks run in the order of registration, but
 # `retain_grad` does not stand in that queue: whenever it was called, it comes after all tensor hooks and stores what
 # **flows on**. To see the unchanged gradient, register a hook of your own before all others.
 #
@@ -232,13 +240,14 @@ print("hook, then retain_grad:", gradients("hook", "retain_grad"))
 #
 # <div lang="zh">
 #
-# 把两件事合在一起：还是 4.1 节的图，但 `y` 上有三个钩子，第二个给梯度加 1。把第 2 次反向传播里的数一站一站地算出来，**先猜**最后一个。
+# 把 4.1 节和 4.2 节看到的合在一起：图还是 4.1 节的那张，但 `y` 上有三个钩子，第二个给梯度加 1。把第 2 次反向传播里的数一站一站地算出来，**先猜**最后一个。
 #
 # </div>
 # <div lang="en">
 #
-# Now both together: the graph of 4.1 again, but with three hooks on `y`, the second of which adds 1 to the gradient.
-# Work out the numbers of pass 2 station by station, and **guess** the last of them.
+# Now we put together what 4.1 and 4.2 have shown. We take the graph of 4.1 again, but with three hooks on `y`, the
+# second of which adds 1 to the gradient. Follow pass 2 from station to station, work out the number at each of them,
+# and **guess** the last.
 #
 # </div>
 
@@ -275,11 +284,12 @@ draw(moments)
 # </div>
 # <div lang="en">
 #
-# The first hook receives 3 in both passes: it comes before the change, and it sees this pass only. The third receives
-# the changed gradient, 4, and the hook on `w` receives 40. `y.grad` adds up what flows on from `y`, 4 and then 8, and
-# `w.grad` goes from 40 to 80.
+# The first hook receives 3 both times, because it comes before the change and sees only the current pass. The third
+# hook comes after the change and receives 4, and so the hook on `w` receives 40. `y.grad` adds up what flows on from
+# `y`, 4 and then 8, and `w.grad` goes from 40 to 80.
 #
-# So of any gradient you see, ask two things: is it from before a change or after it, and is it of this pass or a sum?
+# So whenever you see a gradient, ask two questions. Was it taken before a change or after it? And does it stand for
+# this pass alone, or for a sum of several?
 #
 # </div>
 #
@@ -304,14 +314,32 @@ draw(moments)
 #
 # <div lang="zh">
 #
-# 三个 `look` 只看不改。写 `predict(k, m, s)`，按次序返回**第 2 次**反向传播里的 4 个数：`look` 收到的、之后的 `y.grad`、`look_w` 收到的、`look_after` 看到的 `param.grad`。只用加法和乘法；拿不准，就在自己的单元格里跑一跑。
+# 谁能事先说出每种工具会看到什么，谁就真的懂了它们。上面的代码里，三个 `look` 只看不改。
+#
+# 写 `predict(k, m, s)`：收到这三个数，返回**第 2 次**反向传播里的 4 个数，次序如下：
+#
+# - `look` 收到的；
+# - 之后的 `y.grad`；
+# - `look_w` 收到的；
+# - `look_after` 看到的 `param.grad`。
+#
+# 只用加法和乘法；拿不准，就在自己的单元格里跑一跑上面的代码。
 #
 # </div>
 # <div lang="en">
 #
-# The three `look` functions change nothing. Write `predict(k, m, s)`, which returns, in this order, 4 numbers of
-# backward **number 2**: what `look` receives, `y.grad` afterwards, what `look_w` receives, and the `param.grad` that
-# `look_after` sees. Use only sums and products, and if in doubt, run it in a cell of your own.
+# You have understood these tools once you can tell what each of them will see without running anything. In the code
+# above, none of the three `look` functions changes the gradient.
+#
+# Write `predict(k, m, s)`, which gets the three numbers and returns 4 numbers of backward **number 2**, in this
+# order:
+#
+# - what `look` receives,
+# - `y.grad` afterwards,
+# - what `look_w` receives,
+# - the `param.grad` that `look_after` sees.
+#
+# Sums and products are all you need. If in doubt, you may run the code in a cell of your own.
 #
 # </div>
 
@@ -339,13 +367,14 @@ check("04.1", predict)
 #
 # <div lang="zh">
 #
-# `torch.autograd.grad` 把梯度直接返回给你，不往叶子的 `.grad` 里写。第 02 课比较过张量钩子和 post-accumulate 钩子，现在再加上 `retain_grad`。**先猜。**
+# `torch.autograd.grad` 把梯度直接返回给你，不往叶子的 `.grad` 里写。这时几样工具还管用吗？第 02 课比较过张量钩子和 post-accumulate 钩子，现在再加上 `retain_grad`，用在不是叶子的 `y` 上。**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# `torch.autograd.grad` returns the gradient straight to you and writes nothing to the `.grad` of a leaf. Lesson 02
-# compared the tensor hook with the post-accumulate hook; now `retain_grad` joins them. **Guess first.**
+# Not every pass ends in a `.grad`. `torch.autograd.grad` hands the gradient straight to you and writes nothing to the
+# `.grad` of a leaf. Do our tools still work then? Lesson 02 compared the tensor hook and the post-accumulate hook in
+# this case. Now `retain_grad` joins them, on `y`, which is not a leaf. **Guess first.**
 #
 # </div>
 
@@ -369,17 +398,18 @@ print("backward:     ", fired, " y.grad:", y.grad, " w.grad:", w.grad)
 # %% [markdown]
 # <div lang="zh">
 #
-# 张量钩子触发了，`y.grad` 也存了 12，所以 `retain_grad` 照常工作；只有 post-accumulate 钩子没有动静，因为 `w.grad` 没有人写。之后的 `backward()` 里它才触发，`y.grad` 也累加到了 24。
+# 张量钩子触发了，`y.grad` 也存了 12，所以 `retain_grad` 照常工作。只有 post-accumulate 钩子没有动静：它等的是 `w.grad` 写好，而 `w.grad` 没有人写。之后的 `backward()` 里它才触发，`y.grad` 也累加到了 24。
 #
 # 那么，能把 post-accumulate 钩子挂在不是叶子的 `y` 上吗？`y` 也有 `.grad` 呀。
 #
 # </div>
 # <div lang="en">
 #
-# The tensor hook fired, and 12 was stored in `y.grad`, so `retain_grad` worked. Only the post-accumulate hook was silent, because nobody wrote
-# `w.grad`; it fired in the `backward()` that followed, where `y.grad` grew to 24.
+# The tensor hook fired, and `y.grad` holds 12, so `retain_grad` did its work as well. Only the post-accumulate hook
+# remained silent, because it waits for `w.grad` to be written, and nobody wrote it. In the `backward()` that followed
+# it did fire, and there `y.grad` grew to 24.
 #
-# And can a post-accumulate hook go on `y`, which is no leaf? After all, `y` has a `.grad` too.
+# Since `y` now has a `.grad` too, could a post-accumulate hook not go on `y` just as well, although `y` is no leaf?
 #
 # </div>
 
@@ -396,13 +426,14 @@ except RuntimeError as error:
 #
 # <div lang="zh">
 #
-# 把 post-accumulate 钩子当成张量钩子用。它只能挂在叶子上，挂在 `y` 上会报错。没有人写叶子的 `.grad`，它就不触发。它收到的是**参数**，梯度要到 `param.grad` 里去取。
+# 把 post-accumulate 钩子当成张量钩子用。它只能挂在叶子上，挂在 `y` 上会报错。`torch.autograd.grad` 不写叶子的 `.grad`，post-accumulate 钩子在那里就不触发。它收到的是**参数**，梯度要到 `param.grad` 里去取。
 #
 # </div>
 # <div lang="en">
 #
-# Using a post-accumulate hook like a tensor hook. It goes on leaves only, and on `y` it is an error. It is silent
-# where nobody writes the `.grad` of its leaf. And it receives the **parameter**, whose gradient is in `param.grad`.
+# Do not use a post-accumulate hook like a tensor hook. It goes on leaves only, and on `y` it raises an error. Under
+# `torch.autograd.grad`, which writes no leaf's `.grad`, it does not fire. And what it receives is the **parameter**,
+# whose gradient is in `param.grad`.
 #
 # </div>
 # </div>
@@ -411,19 +442,20 @@ except RuntimeError as error:
 #
 # <div lang="zh">
 #
-# 那它有什么好处？它触发的时候，这个参数的梯度已经加好了，反向传播自己也不再需要它。只要你不必等所有梯度到齐（比如按总范数裁剪），也不做梯度累积，就可以当场用掉，当场放掉。
+# 那么 post-accumulate 钩子有什么好处？它触发的时候，这个参数的梯度已经加好了，反向传播自己也不再需要它。只要你不必等所有梯度到齐（比如按总范数裁剪），也不做梯度累积，就可以当场用掉，当场放掉。
 #
 # 我们先数一数：不放的话，每次触发时有几个参数留着 `.grad`？下面的模型有 6 个参数张量。
 #
 # </div>
 # <div lang="en">
 #
-# What is it good for, then? By the time it fires, the gradient of its parameter is complete, and backward itself
-# needs it no more. So unless you have to wait for all gradients (to clip by their total norm, say) or accumulate over
-# several passes, you can use it on the spot and let it go.
+# What is a post-accumulate hook good for, then? By the time it fires, the gradient of its parameter is complete, and
+# backward itself has no more use for it. So you can use the gradient on the spot and let it go at once. This works
+# unless you need all gradients together (to clip them by their total norm, say) or want to accumulate them over several
+# passes.
 #
-# First we count: if nothing is let go, how many parameters hold a `.grad` whenever one fires? The model below has 6
-# parameter tensors.
+# To see what this saves, we first count what happens without it. The model below has 6 parameter tensors. If nobody
+# lets a gradient go, how many of them hold a `.grad` each time the hook fires?
 #
 # </div>
 
@@ -449,8 +481,8 @@ print("kept:  ", alive)
 # </div>
 # <div lang="en">
 #
-# If they are kept, one `.grad` after the other piles up until there are 6. Now each parameter gets a second hook,
-# which lets its gradient go after the count. **Guess first.**
+# When the gradients are kept, one `.grad` after the other piles up until there are 6. Now we give each parameter a
+# second hook, which runs after the count and lets the gradient go. **Guess first.**
 #
 # </div>
 
@@ -476,18 +508,20 @@ for handle in handles:
 # %% [markdown]
 # <div lang="zh">
 #
-# 从来只有 1 个。所有梯度加在一起，和在学的参数一样大；训练大模型时，最多可以省下差不多这么多内存。
+# 这一来，每次触发时都只有 1 个梯度还在。所有梯度加在一起，和在学的参数一样大；训练大模型时，最多可以省下差不多这么多内存。
 #
-# 既然如此，参数也可以在钩子里当场更新。可是梯度模式开着的时候，PyTorch 不让人就地修改需要梯度的叶子，得先把它关上，也就是 `torch.no_grad()` 做的那件事。**先猜。**
+# 既然钩子用完了梯度就可以放掉，参数也可以在钩子里当场更新。可是梯度模式开着的时候，PyTorch 不让人就地修改需要梯度的叶子，得先把它关上，也就是 `torch.no_grad()` 做的那件事。在钩子里，梯度模式是开着的吗？**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# There is never more than 1. All gradients together are as large as the parameters that learn, so in training a
-# large model up to nearly that much memory can be saved.
+# With the second hook, never more than 1 gradient is kept. Together the gradients are as large as the parameters that
+# learn, so when a large model is trained, this saves up to nearly that much memory.
 #
-# This being so, a hook might as well update its parameter on the spot. But while grad mode is on, PyTorch refuses
-# to change in place a leaf that requires a gradient; `torch.no_grad()` turns that mode off. **Guess first.**
+# If a hook may let a gradient go because it is done with it, it might as well update its parameter on the spot. There
+# is one obstacle: while grad mode is on, PyTorch refuses to change in place a leaf that requires a gradient, since it
+# would then be the result of a computation. `torch.no_grad()` turns that mode off. Is grad mode on inside a hook?
+# **Guess first.**
 #
 # </div>
 
@@ -515,19 +549,19 @@ except RuntimeError as error:
 # %% [markdown]
 # <div lang="zh">
 #
-# 平常的反向传播里它关着，所以 `w` 走了一步。到了 `backward(create_graph=True)` 却开着：这时梯度还要再被求导，所以反向传播也像前向传播一样记进图里，包括钩子做的事。于是同一行代码就报错了。
+# 平常的反向传播里，梯度模式关着，所以 `w` 走了一步。到了 `backward(create_graph=True)`，它却开着：这时梯度还要再被求导，所以反向传播也像前向传播一样记进图里，包括钩子做的事。于是同一行代码就报错了。
 #
-# 关于这种钩子，还有两个问题：在钩子里写上 `torch.no_grad()`，就不再报错了吗？钩子可以返回东西吗？
+# 关于 post-accumulate 钩子，还有两个问题：在钩子里写上 `torch.no_grad()`，就不再报错了吗？钩子可以返回东西吗？
 #
 # </div>
 # <div lang="en">
 #
-# In a plain backward it is off, and so `w` took its step. Under `backward(create_graph=True)` it is on: there the
-# gradients are to be differentiated again, so backward is recorded in a graph just as a forward pass is, whatever
-# hooks do included. Hence the error, from the very same line.
+# In a plain backward pass grad mode is off, so `w` could take its step. Under `backward(create_graph=True)`, however,
+# the gradients are to be differentiated once more. Backward is therefore recorded in a graph just like a forward
+# pass, and so is everything that hooks do in it. That is why the very same line now raises an error.
 #
-# Two more questions about this kind of hook: does `torch.no_grad()` inside of it prevent the error? And may it return
-# something?
+# Two questions about this kind of hook remain. Does `torch.no_grad()` inside the hook prevent the error? And
+# may such a hook return something?
 #
 # </div>
 
@@ -562,9 +596,9 @@ except RuntimeError as error:
 # </div>
 # <div lang="en">
 #
-# Relying on grad mode to be off in backward. If a hook updates a parameter, write `with torch.no_grad():` yourself,
-# and neither kind of backward raises this error. Besides, a post-accumulate hook should return `None`; since a `lambda` returns
-# whatever it computes, a `def` is the safer choice.
+# Do not rely on grad mode to be off in backward. If a hook updates a parameter, write `with torch.no_grad():` yourself,
+# and neither kind of backward raises the error above. Besides, a post-accumulate hook should return `None`. A `lambda`
+# returns whatever it computes, so a `def` is the safer choice.
 #
 # </div>
 # </div>
@@ -575,18 +609,32 @@ except RuntimeError as error:
 #
 # <div lang="zh">
 #
-# 写 `sgd_in_backward(model, lr)`，返回句柄的列表。此后每次 `backward()`（`create_graph=True` 时也一样），它用到的每个参数都走一步 SGD（减去 `lr` 乘梯度），并放掉自己的 `.grad`；几个模块共用的参数也只走一步。
+# 平常，所有梯度都要留到优化器走这一步。如果每个参数的梯度一加好就自己走一步，那份梯度马上就能放掉。
 #
-# 冻结的参数（`requires_grad` 为 `False`）要跳过，它们的 `.grad` 也不动。调用几次，各次之间互不影响。
+# 写 `sgd_in_backward(model, lr)`，返回句柄的列表。此后每次 `backward()`，它用到的每个参数都走一步 SGD（减去 `lr` 乘梯度），然后放掉自己的 `.grad`。
+#
+# - `create_graph=True` 时也一样，这时梯度模式开着。
+# - 几个模块共用的参数也只走一步。
+# - 冻结的参数（`requires_grad` 为 `False`）要跳过，它们的 `.grad` 也不动。
+# - 函数可以调用几次，各次之间互不影响。
+#
+# 走过一步，参数变了，先前做好的图就用不了了，所以每次 `backward()` 之前都有新的前向传播。
 #
 # </div>
 # <div lang="en">
 #
-# Write `sgd_in_backward(model, lr)` and return a list of the handles. In every later `backward()`, also with
-# `create_graph=True`, each parameter that it reaches takes one step of SGD (subtract `lr` times the gradient) and lets
-# its `.grad` go; one that several modules share takes one step as well.
+# Usually all gradients stay in memory until the optimizer takes its step. If each parameter takes its own step as soon
+# as its gradient is complete, the gradient can be freed at once.
 #
-# Skip frozen parameters (`requires_grad` is `False`) and leave their `.grad` alone. One call must not affect another.
+# Write `sgd_in_backward(model, lr)`, which returns a list of the handles. From then on, each parameter that a
+# `backward()` reaches takes one step of SGD (subtract `lr` times the gradient), then frees its `.grad`.
+#
+# - This must hold with `create_graph=True` as well, where grad mode is on.
+# - A parameter that several modules share also takes only one step.
+# - Skip frozen parameters, whose `requires_grad` is `False`, and leave their `.grad` alone.
+# - If the function is called several times, no call may affect another.
+#
+# A step changes the parameters, so older graphs become useless: a new forward pass comes before each `backward()`.
 #
 # </div>
 
@@ -625,9 +673,10 @@ check("04.2", sgd_in_backward)
 # </div>
 # <div lang="en">
 #
-# Next comes a trap that is harder to see. `y = 3 * x` gets a hook, then `retain_grad`; after that, `y.mul_(2)` doubles
-# it in place. The variable is still called `y`, but the computation has one step more. Backward starts at `y`, so the
-# gradient of the final `y` is `1`. **Guess first.**
+# The next trap is harder to see. We give `y = 3 * x` a hook and then call `retain_grad`, and after that `y.mul_(2)`
+# doubles it in place. The variable is still called `y`, but the computation has one step more than before.
+# Since backward starts at `y`, the gradient of the final `y` is `1`. Do the hook and `retain_grad` both see that `1`?
+# **Guess first.**
 #
 # </div>
 
@@ -650,13 +699,14 @@ print("y.grad:                    ", y.grad)
 # %% [markdown]
 # <div lang="zh">
 #
-# 先前的钩子看到 2，`y.grad` 和后来的钩子却是 1。给每个值都起一个名字，写成不就地的样子，就看得清楚了：
+# 先前的钩子看到 2，`y.grad` 和后来的钩子看到的却是 1。它们说的是两个不同的值，只是共用了一个名字。不用就地修改，把同样的计算再写一遍，给每个值各起一个名字，就看得清楚了：
 #
 # </div>
 # <div lang="en">
 #
-# The earlier hook saw 2, while `y.grad` and the later hook have 1. It becomes clear if every value gets a name of
-# its own and nothing is done in place:
+# The earlier hook saw 2, while `y.grad` and the later hook have 1. These numbers belong to two different values that
+# shared one name. To see both values, we write the same computation without any change in place, and give each of them
+# a name of its own:
 #
 # </div>
 
@@ -677,14 +727,16 @@ ax = plot_graph(y, {"x": x, "old": old, "y": y}, gradients=seen)
 #
 # <div lang="zh">
 #
-# 挂上钩子之后，又就地修改张量。钩子留在**旧的值**上（图里的 `old`），看到 `2`；`retain_grad` 却跟着张量 `y` 走，存下**新的值**的梯度 `1`。要么等就地修改全都做完再挂，要么干脆不就地修改。
+# 挂上钩子之后，又就地修改张量。先前挂的钩子留在**旧的值**上（图里的 `old`），看到 `2`；`retain_grad` 却跟着张量 `y` 走，存下**新的值**的梯度 `1`。要么等就地修改全都做完再挂，要么干脆不就地修改。有两种情形不同：在 `torch.no_grad()` 里改，就是在计算图之外改的，钩子不会和张量分开；张量若是视图，先前的钩子可能不再触发（7.8 节）。
 #
 # </div>
 # <div lang="en">
 #
-# Changing a tensor in place after registering a hook. The hook stays with the **old value** (`old` in the picture) and
-# sees `2`, whereas `retain_grad` follows the tensor `y` and stores `1`, the gradient of the **new value**. Register
-# after the last change in place, or change nothing in place.
+# A change in place can separate a hook from its tensor. A hook that was registered before the change stays with the
+# **old value** (`old` in the picture) and sees `2`. `retain_grad`, however, follows the tensor `y` and stores `1`, the
+# gradient of the **new value**. So register hooks after the last change in place, or change nothing in place. Two cases
+# are different. A change under `torch.no_grad()` happens outside the graph, so it does not separate them. And on a
+# view, the earlier hook may fall silent (section 7.8).
 #
 # </div>
 # </div>
@@ -698,8 +750,9 @@ ax = plot_graph(y, {"x": x, "old": old, "y": y}, gradients=seen)
 # </div>
 # <div lang="en">
 #
-# To compare two gradients you need both of them, and `register_multi_grad_hook` waits for you until both are there.
-# But suppose a pass uses only `a`. **Guess first.**
+# Some questions need more than one gradient: to compare two of them, you have to wait until both are there.
+# `register_multi_grad_hook` does this waiting for you. But what will it do in a pass that uses only `a`? **Guess
+# first.**
 #
 # </div>
 
@@ -730,20 +783,25 @@ a.backward(retain_graph=True)
 # %% [markdown]
 # <div lang="zh">
 #
-# 它照样运行。PyTorch 一开始就知道这一次会经过哪些张量，没用到的 `b` 就填 `None`。（有一个张量它会漏看：你在它身上调用 `backward()` 的那一个。最后一次 `a` 明明到了，钩子却没有运行。别把这样的张量放进列表。）再看第一次：`b` 先到，列表里却仍是 `a` 在前，因为次序是你给的，不是到达的先后。
+# 只用到 `a` 的那一次，钩子照样运行。PyTorch 一开始就知道这一次会经过哪些张量，没用到的 `b` 就填 `None`。只有一个张量它会漏算：你在它身上调用 `backward()` 的那一个。最后一次 `a` 明明到了，钩子却没有运行，所以别把这样的张量放进列表。
 #
-# 它的返回值算不算数？下面的钩子一个返回零，一个就地清零。不动的话，`x.grad` 是 60。**先猜**后一个。
+# 再看第一次：`b` 先到，列表里却仍是 `a` 在前，因为次序是你给的，不是到达的先后。
+#
+# multi-grad 钩子的返回值算不算数？下面的钩子一个返回零，一个就地清零。不动的话，`x.grad` 是 60。**先猜**后一个。
 #
 # </div>
 # <div lang="en">
 #
-# It runs all the same. PyTorch knows from the start which tensors a pass will reach, and puts `None` in the place of the unused
-# `b`. (There is one tensor that it overlooks: the one on which you call `backward()`. In the last pass `a` arrives, and yet
-# the hook does not run. Keep such a tensor out of the list.) Look at the first pass, too: `b` arrives first, and still `a`
-# stands first in the list, whose order is the one you gave and not that of arrival.
+# In the pass that uses only `a`, the hook runs all the same. PyTorch knows from the start which tensors a pass will
+# reach, so it does not wait for the unused `b` and puts `None` in its place. It overlooks just one tensor, the one on
+# which you call `backward()`. In the last pass `a` does arrive, and yet the hook does not run, so keep such a tensor
+# out of the list.
 #
-# Does its return value count? Of the hooks below, one returns zeros, and the other zeroes in place. Left alone,
-# `x.grad` would be 60. **Guess** the latter.
+# Look at the first pass, too. Although `b` arrives first, `a` stands first in the list, because the list keeps the
+# order that you gave.
+#
+# Does the return value of a multi-grad hook count? Of the two hooks below, one returns zeros and the other zeroes in
+# place. Left alone, `x.grad` would be 60. **Guess** what it is after the second one.
 #
 # </div>
 
@@ -771,20 +829,20 @@ for hook in (return_zeros, zero_in_place):
 # %% [markdown]
 # <div lang="zh">
 #
-# 返回什么都不算数，`x.grad` 还是 60。就地清零却成了 30：`a` 的梯度来得及清掉，先到的 `b` 早已往下走了。这样只改得掉一半，所以 multi-grad 钩子只用来看。
+# 钩子返回什么都不算数，`x.grad` 还是 60。就地清零那一次却成了 30：`a` 的梯度来得及清掉，`b` 的先到，早已往下传了。这样只改得掉一半，所以 multi-grad 钩子只用来看。
 #
 # 还有两个问题。不想等到齐，只想知道第一个梯度什么时候到，可以用 `mode="any"`。它会收到什么，一次反向传播运行几回？如果列表里有叶子 `x`，又用 `torch.autograd.grad` 求它的梯度，会怎样？
 #
 # </div>
 # <div lang="en">
 #
-# What it returns is ignored: `x.grad` is still 60. Zeroing in place gave 30, as the gradient of `a` was caught in
-# time, while that of `b` had come earlier and gone on. That does half the job, so use a multi-grad hook for looking
-# only.
+# What the hook returns is ignored, so `x.grad` is still 60. Zeroing in place gave 30: the gradient of `a` was caught in
+# time, but that of `b` had come earlier and had already flowed on. A change that reaches only half of the gradients is
+# of no use, so use a multi-grad hook for looking only.
 #
-# Two more questions. If you do not want to wait for all, but to know when the first gradient arrives, there is
-# `mode="any"`. What does it receive, and how often does it run in a pass? And what if the list holds a leaf, `x`,
-# and `torch.autograd.grad` is asked for its gradient?
+# Two questions are left. Sometimes you do not want to wait for all gradients, but to know when the first one arrives,
+# and for that there is `mode="any"`. What does such a hook receive, and how often does it run in a pass? And what
+# happens if the list holds a leaf, `x`, whose gradient you ask `torch.autograd.grad` for?
 #
 # </div>
 
@@ -810,8 +868,8 @@ except RuntimeError as error:
 # </div>
 # <div lang="en">
 #
-# The hook with `mode="any"` runs once, as soon as `b` arrives, and receives that one gradient, not a list. Asking for
-# the gradient of the leaf `x` is an error.
+# With `mode="any"` the hook runs only once, as soon as `b` arrives, and it receives this one gradient instead of a
+# list. Asking for the gradient of the leaf `x` raises an error.
 #
 # </div>
 #
@@ -821,14 +879,15 @@ except RuntimeError as error:
 #
 # <div lang="zh">
 #
-# 指望 multi-grad 钩子改梯度，或者报告先后。平常（`mode="all"`）它**到齐了才运行一次**，按你给的次序交出一个列表，没用到的是 `None`。返回值不算数。要用 `torch.autograd.grad` 求梯度的叶子，别放进列表。
+# 指望 multi-grad 钩子改梯度，或者报告先后。平常（`mode="all"`）它要等所有梯度到齐，然后只运行**一次**。它收到一个列表，次序就是你给张量的次序，没用到的张量，那一项是 `None`。钩子返回什么，PyTorch 都不理会。要用 `torch.autograd.grad` 求梯度的叶子，别放进列表。
 #
 # </div>
 # <div lang="en">
 #
-# Expecting it to change gradients, or to tell who came first. As a rule (`mode="all"`) a multi-grad hook runs **once,
-# when all are there**, with a list in your order and `None` for what is not used. What it returns is ignored. A leaf
-# that you ask `torch.autograd.grad` for must not be in the list.
+# Do not expect a multi-grad hook to change gradients, or to tell which came first. As a rule (`mode="all"`) it waits
+# for all gradients, then runs **once**. It receives a list in the order of your tensors, with `None` for one that was
+# not used. PyTorch ignores whatever the hook returns. Do not put a leaf into the list if you ask `torch.autograd.grad`
+# for its gradient.
 #
 # </div>
 # </div>
@@ -839,16 +898,17 @@ except RuntimeError as error:
 #
 # 平面上有一个点和两个目标，各有一个损失把点往自己那边拉。两股拉力的方向一致吗？
 #
-# 到了 `point` 那里，两个梯度已经加在一起了。所以和第 03 课一样，给每个损失一个自己的张量 `for_a` 和 `for_b`，等两个梯度到齐，算一次余弦：`1` 是同向，`-1` 是正相反。
+# 到了 `point` 那里，两个梯度已经加在一起，看不出来了。所以和第 03 课一样，给每个损失一个自己的张量 `for_a` 和 `for_b`，等两个梯度到齐，算一次余弦：`1` 是同向，`-1` 是正相反。
 #
 # </div>
 # <div lang="en">
 #
-# A point has two goals, each with a loss that pulls it there. Do they pull the same way?
+# A point in the plane has two goals, and for each of them a loss pulls the point there. Do the two losses pull the same
+# way?
 #
-# At `point` itself both gradients have been added up already. So, as in lesson 03, each loss gets a tensor of its own,
-# `for_a` and `for_b`. When both gradients are there, we take their cosine: `1` means the same direction, `-1` the
-# opposite one.
+# At `point` itself it is too late to tell, because both gradients have already been added up. So, as in lesson 03,
+# we give each loss its own tensor, `for_a` and `for_b`. Once both are there, we take their cosine:
+# `1` means that they point the same way, and `-1` that they are opposite.
 #
 # </div>
 
@@ -884,9 +944,10 @@ print(f"first step: {cosines[0]:.2f}, last step: {cosines[-1]:.2f}")
 # </div>
 # <div lang="en">
 #
-# At first both losses pull more or less the same way. Once the point lies between the goals, they pull in opposite
-# directions, and neither gets anywhere. In training for several tasks this is known as gradient conflict; some
-# methods measure it like this, and then remove the part that cancels.
+# At first both losses pull the point more or less the same way. Once the point lies between the two goals, they pull
+# in opposite directions, and neither of them gets anywhere. When one network learns several tasks, this is known as
+# gradient conflict. Some methods measure it just as we did here, and then remove the part of the gradients that
+# cancels.
 #
 # </div>
 #
@@ -896,7 +957,7 @@ print(f"first step: {cosines[0]:.2f}, last step: {cosines[-1]:.2f}")
 #
 # | | 挂在 | 看到 | `autograd.grad` 下 | 改梯度 |
 # |---|---|---|---|---|
-# | `register_hook` | 张量 | 这一次的梯度 | 触发 | 能，返回新的 |
+# | `register_hook` | 张量 | 这一次的梯度 | 触发；同时求 `y` 和 `w`，交给你的 `y` 的梯度没改过 | 能，返回新的 |
 # | `retain_grad` | 非叶子 | 所有钩子之后的，累加 | 照存 | 否 |
 # | post-accumulate | 叶子 | 参数，`.grad` 已写好 | 不触发 | 只能改 `.grad` |
 # | multi-grad | 几个张量 | 到齐的列表；`mode="any"`：第一个 | 触发；求列表里的叶子，`"all"` 报错 | 否，返回不算 |
@@ -906,7 +967,7 @@ print(f"first step: {cosines[0]:.2f}, last step: {cosines[-1]:.2f}")
 #
 # | | goes on | sees | in `autograd.grad` | can change the gradient |
 # |---|---|---|---|---|
-# | `register_hook` | a tensor | this pass's gradient | fires | yes, by returning |
+# | `register_hook` | a tensor | this pass's gradient | fires; asked for `y` and `w` at once, it gives you that of `y` unchanged | yes, by returning |
 # | `retain_grad` | a non-leaf | what all hooks made of it, summed | stores it | no |
 # | post-accumulate | a leaf | the parameter, with `.grad` written | silent | only `.grad` |
 # | multi-grad | some tensors | a list when all are there; `mode="any"`: the first | fires; asked for a leaf of the list, `"all"` fails | no, returning is ignored |
@@ -920,20 +981,35 @@ print(f"first step: {cosines[0]:.2f}, last step: {cosines[-1]:.2f}")
 #
 # <div lang="zh">
 #
-# `nn.Embedding` 的权重 `embedding.weight` 里，一行就是一个词的向量，有些词不该再学了。写 `freeze_rows(embedding, rows)`，返回句柄：列表 `rows` 中的行，梯度总是零；其余的行照旧，`.grad` 里先前攒下的也照旧。
+# `nn.Embedding` 的权重 `embedding.weight` 里，一行就是一个词的向量。设想有些词已经学得够好，不该再学了。
 #
-# `rows` 不空、不重复、没有负数；权重可以是任何浮点 dtype；梯度是稠密的（没有用 `sparse=True`）。用 `torch.autograd.grad` 来求，或者直接用 `embedding.weight` 计算，也都要如此，而且别的张量的梯度不能受影响（第 03 课）。先想好：该用哪种钩子？
+# 写 `freeze_rows(embedding, rows)`，返回句柄。从此：
+#
+# - 列表 `rows` 中的行，梯度总是零。
+# - 其余的行，梯度照旧；`.grad` 里先前攒下的也照旧。
+# - 用 `torch.autograd.grad` 来求（不带 `create_graph=True`），或者直接用 `embedding.weight` 计算，也都要如此。
+# - 别的张量的梯度不能受影响（第 03 课）。
+# - 权重可以是任何浮点 dtype。
+#
+# 你可以放心的是：`rows` 不空、不重复、没有负数；梯度是稠密的（没有用 `sparse=True`），在要冻结的行上都是有限的数。先想好：该用哪种钩子？
 #
 # </div>
 # <div lang="en">
 #
-# In `embedding.weight`, the weight of an `nn.Embedding`, each row is the vector of one word, and some words should
-# learn no more. Write `freeze_rows(embedding, rows)` and return the handle: the rows in the list `rows` always get a
-# gradient of zero; the other rows, and what lay in `.grad` before, stay as they are.
+# Suppose that a model has learned some words well enough, and its training should not change them any more. In
+# `embedding.weight`, the weight of an `nn.Embedding`, each row is the vector of one word.
 #
-# `rows` is not empty, has no duplicates and no negatives; the weight may have any floating-point dtype; the gradient
-# is dense (no `sparse=True`). All this must hold under `torch.autograd.grad` too, and where `embedding.weight` is used
-# directly, and no other tensor's gradient may suffer (lesson 03). Decide first: which kind of hook?
+# Write `freeze_rows(embedding, rows)`, which returns the handle. From then on:
+#
+# - The rows in the list `rows` always get a gradient of zero.
+# - The gradient of the other rows stays as it is, and so does what lay in `.grad` before.
+# - This also holds under `torch.autograd.grad` (without `create_graph=True`) and where `embedding.weight` is used
+#   directly.
+# - No other tensor's gradient may suffer from it (lesson 03).
+# - The weight may have any floating-point dtype.
+#
+# You may rely on `rows` not being empty and having neither duplicates nor negative numbers. The gradient is dense (no
+# `sparse=True`) and finite in the rows to freeze. So decide first which kind of hook you need.
 #
 # </div>
 
@@ -961,13 +1037,14 @@ check("04.3", freeze_rows)
 # %% [markdown]
 # <div lang="zh">
 #
-# 梯度是零，这一行就一定不动了吗？下面有两个权重，都是 `1`，梯度都是 `0`：一个用 SGD 走一步，另一个用 AdamW。**先猜。**
+# 冻结的行梯度是零，它们就一定不动了吗？下面有两个权重，都是 `1`，梯度都是 `0`：一个用 SGD 走一步，另一个用 AdamW 走一步。**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# Does a gradient of zero mean that a row stays where it is? Below, a weight of `1` with a gradient of `0` takes one
-# step of SGD, and another one a step of AdamW. **Guess first.**
+# The gradient of the frozen rows is now zero, but does that mean that they stay where they are? To find out, we let a
+# weight of `1` with a gradient of `0` take one step of SGD, and a second such weight one step of AdamW. **Guess
+# first.**
 #
 # </div>
 
@@ -986,14 +1063,14 @@ for optimizer in (torch.optim.SGD, torch.optim.AdamW):
 # %% [markdown]
 # <div lang="zh">
 #
-# SGD 没有动它，AdamW 却把它缩小了一点：AdamW 默认就有权重衰减（SGD 要自己设），它不看梯度，梯度是零也照样衰减。要让这些行在任何优化器下都不动，就得在每一步之后把它们写回去，或者给它们单独一个冻结的张量。
+# SGD 没有动这个权重，AdamW 却把它缩小了一点。原因是权重衰减：AdamW 默认就有（SGD 要自己设），它不看梯度，梯度是零也照样衰减。要让这些行在任何优化器下都不动，就得在每一步之后把它们写回去，或者给它们单独一个冻结的张量。
 #
 # </div>
 # <div lang="en">
 #
-# SGD left it alone, but AdamW shrank it a little: it has weight decay by default (SGD only when told to), which does
-# not look at the gradient and goes on where that is zero. For rows that stay put under any optimizer, write them back
-# after each step, or give them a frozen tensor of their own.
+# SGD left the weight alone, but AdamW shrank it a little. The reason is weight decay, which AdamW has by default (in
+# SGD you have to turn it on). It does not look at the gradient, so it goes on where the gradient is zero. If rows must
+# stay put under any optimizer, write them back after each step, or give them a frozen tensor of their own.
 #
 # </div>
 #
@@ -1003,19 +1080,29 @@ for optimizer in (torch.optim.SGD, torch.optim.AdamW):
 #
 # <div lang="zh">
 #
-# 写 `watch_norms(model, seen)`，返回句柄的列表。每次反向传播时，谁的梯度先到，就先往列表 `seen` 里添一对 `(name, norm)`：名字来自 `model.named_parameters()`，范数是 Python 的数（`.item()`）。
+# 训练不顺利的时候，常常要看每个参数的梯度有多大、按什么次序到达。
 #
-# 范数取自**这一次**的梯度，有没有人清零 `.grad` 都一样；是零也要记，不要取整。`seen` 里原有的东西要留着；跳过冻结的参数。
+# 写 `watch_norms(model, seen)`，返回句柄的列表。每次 `backward()` 时，谁的梯度先到，就先往列表 `seen` 里添一对 `(name, norm)`：名字来自 `model.named_parameters()`，范数是 Python 的数（`.item()`）。
+#
+# - 范数取自**这一次**的梯度，有没有人清零 `.grad` 都一样（里面没有特别大的数）。
+# - 范数是零也要记，不要取整。
+# - `seen` 里原有的东西要留着。
+# - 跳过冻结的参数。
 #
 # </div>
 # <div lang="en">
 #
-# Write `watch_norms(model, seen)` and return a list of the handles. In every backward, as each gradient arrives, a
-# pair `(name, norm)` is added to the list `seen`: the name is that of `model.named_parameters()`, the norm a Python
-# number (`.item()`).
+# When training does not go well, it helps to see how large the gradient of each parameter is, and in which order the
+# gradients come.
 #
-# The norm is that of **this** pass's gradient, whether or not anybody zeroed `.grad`; record norms of zero as well,
-# and do not round. What was in `seen` before stays there; skip frozen parameters.
+# Write `watch_norms(model, seen)`, which returns a list of the handles. In every `backward()`, as each gradient
+# arrives, a pair `(name, norm)` is added to the list `seen`. The name is that of `model.named_parameters()`, and the
+# norm is a Python number (`.item()`).
+#
+# - The norm is that of **this** pass's gradient, whether or not anybody zeroed `.grad` (in which no huge numbers lie).
+# - Record norms of zero as well, and do not round.
+# - What was in `seen` before stays there.
+# - Skip frozen parameters.
 #
 # </div>
 
@@ -1047,23 +1134,24 @@ check("04.4", watch_norms)
 #
 # <div lang="zh">
 #
-# 1. 张量钩子收到这一次路过的梯度，按注册的次序运行；返回的张量会取代梯度。
+# 1. 张量钩子收到这一次反向传播里路过的梯度。张量钩子按注册的次序运行，返回的张量会取代梯度。
 # 2. `retain_grad` 在所有张量钩子之后，把它们改过的梯度加进 `.grad`。
-# 3. post-accumulate 钩子等叶子的 `.grad` 写好才运行，收到的是参数。它应当返回 `None`；更新参数要写 `torch.no_grad()`。
-# 4. multi-grad 钩子等到齐了运行一次，用 `mode="any"` 则在第一个到达时。返回值不算数。
-# 5. 就地修改之后，先前的钩子留在旧的值上，`retain_grad` 跟着张量走。
+# 3. post-accumulate 钩子等叶子的 `.grad` 写好才运行，收到的是参数。它应当返回 `None`；在里面更新参数，要写 `torch.no_grad()`。
+# 4. multi-grad 钩子等到齐了运行一次，用 `mode="any"` 则在第一个到达时运行。返回值不算数。
+# 5. 被记进图里的就地修改之后，先前的钩子留在旧的值上，`retain_grad` 跟着张量走。
 #
 # </div>
 # <div lang="en">
 #
-# 1. A tensor hook receives what passes this time. Such hooks run in the order of registration, and a tensor that one
-#    returns replaces the gradient.
-# 2. `retain_grad` comes after all tensor hooks and adds what they made of the gradient to `.grad`.
+# 1. A tensor hook receives the gradient that passes in the current backward. Tensor hooks run in the order of
+#    registration, and a tensor that one of them returns replaces the gradient.
+# 2. `retain_grad` comes after all tensor hooks and adds the gradient, as they have changed it, to `.grad`.
 # 3. A post-accumulate hook waits until a leaf's `.grad` is written, and receives the parameter. It should return
-#    `None`; to update the parameter, use `torch.no_grad()`.
-# 4. A multi-grad hook runs once, when all are there, or with `mode="any"` when the first arrives. What it returns is
-#    ignored.
-# 5. After a change in place, an earlier hook stays with the old value, while `retain_grad` follows the tensor.
+#    `None`. To update the parameter in it, use `torch.no_grad()`.
+# 4. A multi-grad hook runs once, when all are there, or with `mode="any"` when the first one arrives. What it returns
+#    is ignored.
+# 5. After a change in place that the graph records, a hook from before stays with the old value, while `retain_grad`
+#    follows the tensor.
 #
 # </div>
 
@@ -1076,9 +1164,9 @@ check("04.4", watch_norms)
 # <details><summary>3. 为什么不带 <code>mode</code> 的 multi-grad 钩子看不出梯度到达的先后？</summary>它等到齐才运行，而且列表按你给的次序排列。</details>
 # </div>
 # <div lang="en">
-# <details><summary>1. First <code>retain_grad</code>, then a hook that changes the gradient: which one is in <code>.grad</code>?</summary>The changed one: <code>retain_grad</code> always comes after the tensor hooks.</details>
-# <details><summary>2. Which hook lets you use up a leaf's <code>.grad</code> as soon as it is written?</summary>The post-accumulate hook, which receives the parameter.</details>
-# <details><summary>3. Why can a multi-grad hook without a <code>mode</code> not tell which gradient arrived first?</summary>It runs when all are there, and its list has the order you gave.</details>
+# <details><summary>1. First <code>retain_grad</code>, then a hook that changes the gradient: which one is in <code>.grad</code>?</summary>It is the changed one, because <code>retain_grad</code> always comes after the tensor hooks.</details>
+# <details><summary>2. Which hook lets you use up a leaf's <code>.grad</code> as soon as it is written?</summary>That is the post-accumulate hook, which receives the parameter.</details>
+# <details><summary>3. Why can a multi-grad hook without a <code>mode</code> not tell which gradient arrived first?</summary>It does not run until all are there, and its list has the order you gave.</details>
 # </div>
 
 # %% [markdown]
@@ -1091,10 +1179,10 @@ check("04.4", watch_norms)
 # </div>
 # <div lang="en">
 #
-# torchtune can fine-tune large models with the optimizer inside backward, just as in exercise 04.2; search for
-# `register_optim_in_bwd_hooks`. PyTorch's FSDP uses `register_multi_grad_hook` for frozen parameters: as they have no
-# gradients themselves, it waits until those of their module's inputs are all there, and then frees the memory (in
-# `_runtime_utils.py`). Below is your progress so far.
+# torchtune can fine-tune large models with the optimizer inside backward, just as in exercise 04.2; you can search for
+# `register_optim_in_bwd_hooks`. PyTorch's FSDP uses `register_multi_grad_hook` for frozen parameters. These have no
+# gradients themselves, so FSDP waits until the gradients of their module's inputs are all there, and then frees the
+# memory (in `_runtime_utils.py`). Below is your progress so far.
 #
 # </div>
 

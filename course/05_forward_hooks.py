@@ -18,16 +18,19 @@ LanguageToggle()
 #
 # <div lang="zh">
 #
-# 下面的网络只有两层：一个卷积，两个 `3×3` 卷积核的权重分别全是 `1` 和全是 `2`，偏置为 `0`；后面接 `2×2` 的最大池化。输入是一张 `4×4`、全是 `1` 的图，出来的只有两个数。
+# 下面的网络只有两层。第一层是卷积，有两个 `3×3` 的卷积核，一个的权重全是 `1`，另一个全是 `2`，偏置为 `0`；第二层是 `2×2` 的最大池化。输入是一张 `4×4`、全是 `1` 的图，出来的只有两个数。
 #
-# 卷积的输出直接交给了池化，我们看不到。可是又不想为了看它一眼去改写模型。
+# 中间发生了什么，我们看不到：卷积把输出直接交给了池化。我们想看它一眼，又不想为此改写模型。
 #
 # </div>
 # <div lang="en">
 #
-# The net below has only two layers: a convolution, whose two `3×3` kernels have weights that are all `1` and all `2`, with a bias of `0`, and then `2×2` max pooling. A `4×4` picture of ones goes in, and only two numbers come out.
+# The net below has only two layers. The first is a convolution with two `3×3` kernels and a bias of `0`; every weight
+# of the first kernel is `1`, and every weight of the second is `2`. The other layer is a `2×2` max pooling. A `4×4`
+# picture of ones goes in, and only two numbers come out.
 #
-# The convolution hands its output straight to the pool, and we do not get to see it. Yet we do not want to rewrite the model just to have a look.
+# What happened in between remains hidden, because the convolution hands its output straight to the pool. We would
+# like to see it, but we do not want to rewrite the model just to have a look.
 #
 # </div>
 
@@ -50,9 +53,12 @@ print("the net returned:", tuple(out.shape), out.flatten().tolist())
 # </div>
 # <div lang="en">
 #
-# This is what a **forward hook** is for. It is attached to a module, and each time the forward pass has run that module, PyTorch calls `hook(module, args, output)` with the module itself, the arguments that it received and the output that it computed.
+# This is what a **forward hook** is for. It is attached to a module, and each time the forward pass has run that
+# module, PyTorch calls `hook(module, args, output)`. The hook gets the module itself, the arguments that it received
+# and the output that it computed.
 #
-# The net gave two numbers. What did the convolution give, and what is `args`? **Guess first.**
+# The net as a whole returned two numbers. What did the convolution inside it return, and what does a hook find in
+# `args`? **Guess first.**
 #
 # </div>
 
@@ -79,20 +85,25 @@ print("args[0]:", tuple(args[0].shape), "is x itself:", args[0] is x)
 # %% [markdown]
 # <div lang="zh">
 #
-# 卷积给出了两张 `2×2` 的**特征图**，每个通道一张。每个窗口里有 9 个 1，所以权重全是 1 的通道得 9，全是 2 的得 18；池化从每张里取最大的。
+# 卷积给出了两张 `2×2` 的**特征图**，每个通道一张。每个窗口里有 9 个 1，所以权重全是 1 的通道得 9，全是 2 的得 18；池化从每张里取最大的，就是我们看到的那两个数。
 #
 # `args` 是一个**元组**，装着所有的位置参数，哪怕只有一个。所以输入是 `args[0]`，在这里就是我们传进去的那个张量，不是副本。这个钩子只看不改，所以什么也不返回。
 #
-# 下面的控件把这个网络走一遍，这一课讲的是其中名叫 `forward` 的事件。`net` 自己也是模块，它的 `forward` 在 `conv` 和 `pool` 的之前还是之后？选 **预测** 就可以猜。
+# 下面的控件带着这个网络一步一步走一遍，这一课讲的是其中名叫 `forward` 的事件。`net` 自己也是模块，它的 `forward` 在 `conv` 和 `pool` 的之前还是之后？选 **预测** 就可以猜。
 #
 # </div>
 # <div lang="en">
 #
-# The convolution gave two **feature maps** of `2×2`, one for each channel. Every window holds 9 ones, so the channel whose weights are all 1 gives 9, and the one of all 2 gives 18; the pool takes the largest of each map.
+# The convolution gave two **feature maps** of `2×2`, one for each channel. Every window of the picture holds 9 ones, so
+# the channel whose weights are all 1 gives 9, and the channel whose weights are all 2 gives 18. The pool then takes the
+# largest number of each map, and these are the two numbers that we saw.
 #
-# `args` is a **tuple** of all positional arguments, even if there is only one. So the input is `args[0]`, here the very tensor that we passed in and not a copy. This hook only looks, so it returns nothing.
+# `args` is a **tuple** of all positional arguments, even if there is only one of them. So the input is `args[0]`, and
+# here it is the very tensor that we passed in, not a copy. Since this hook only looks, it returns nothing.
 #
-# The widget below takes the net through one pass; this lesson is about the events called `forward`. `net` is a module too. Does its `forward` come before or after those of `conv` and `pool`? Choose **Predict** to guess.
+# The widget below takes the net through one pass, step by step. This lesson is about the events called `forward`. Now
+# `net` is a module too. Does its `forward` come before or after those of `conv` and `pool`? Choose **Predict** to
+# guess.
 #
 # </div>
 
@@ -107,7 +118,8 @@ HookTimeline(net, x)
 # </div>
 # <div lang="en">
 #
-# The `forward` of `net` comes last. A module is done only when everything inside it is done, and "done" is what a forward hook reports.
+# The `forward` of `net` comes last. A module is done only when everything inside it is done, and this is what a
+# forward hook reports.
 #
 # </div>
 #
@@ -120,7 +132,9 @@ HookTimeline(net, x)
 # </div>
 # <div lang="en">
 #
-# Who calls a hook? When you write a `forward`, you never mention hooks. Below, the net and the convolution each get a hook that counts, and we run them in three ways: `net(x)`, `net.forward(x)` and `conv.forward(x)`. **Guess first.**
+# When you write the `forward` of a model, you never mention hooks, so somebody else must be calling them. Who is it?
+# To find out, we give the net and the convolution a hook each that counts, and run them in three ways: `net(x)`,
+# `net.forward(x)` and `conv.forward(x)`. **Guess first.**
 #
 # </div>
 
@@ -146,12 +160,15 @@ with on_net, on_conv:
 # %% [markdown] tags=["F11"]
 # <div lang="zh">
 #
-# `net(x)` 触发了两个，`net.forward(x)` 只触发卷积的，`conv.forward(x)` 一个也没有，最大值却都是 `18`。`net(x)` 调用的是 `nn.Module` 的 `__call__`，由它先运行 `forward`，再调用前向钩子；`net.forward(x)` 绕过了它。而 `net` 的 `forward` 照常调用里面的层，所以卷积还会报告。
+# `net(x)` 触发了两个钩子，`net.forward(x)` 只触发卷积的，`conv.forward(x)` 一个也没有触发，最大值却都是 `18`。区别在于，`net(x)` 调用的是 `nn.Module` 的 `__call__`，由它先运行 `forward`，再调用前向钩子；`net.forward(x)` 绕过了它。而 `net` 的 `forward` 照常调用里面的层，所以卷积还会报告。
 #
 # </div>
 # <div lang="en">
 #
-# `net(x)` fired both, `net.forward(x)` only the convolution's, `conv.forward(x)` none, yet the largest value is always `18`. `net(x)` calls the `__call__` of `nn.Module`, which runs `forward` and then the forward hooks; `net.forward(x)` goes round it. But the `forward` of `net` calls its layers in the normal way, so the convolution still reports.
+# `net(x)` fired both hooks, `net.forward(x)` only that of the convolution, and `conv.forward(x)` none. Yet the largest
+# value is always `18`. The reason is that `net(x)` calls the `__call__` of `nn.Module`, which runs `forward` and then
+# the forward hooks, while `net.forward(x)` bypasses it. But the `forward` of `net` calls its layers as usual, so the
+# convolution still reports.
 #
 # </div>
 #
@@ -166,7 +183,8 @@ with on_net, on_conv:
 # </div>
 # <div lang="en">
 #
-# To run a module, write `module(x)`. Where hooks only look, `module.forward(x)` gives the same result, but the hooks of that module itself do not fire, and nothing tells you.
+# To run a module, write `module(x)`. Where hooks only look, `module.forward(x)` gives the same result, but the hooks of
+# that module itself do not fire, and nothing tells you.
 #
 # </div>
 # </div>
@@ -177,16 +195,27 @@ with on_net, on_conv:
 #
 # <div lang="zh">
 #
-# 写 `capture(module, seen)`：`module` 每运行一次，就往列表 `seen` 的末尾添加一对 `(x, output)`，元组或列表都可以。`x` 要是传进来的那个张量本身，不是元组，也不是副本；`output` 只看值，所以 `detach()` 过的也行。
+# 现在自己写一个这样的钩子：把进出一个模块的东西都留下来。
 #
-# 钩子什么也不改，训练模式和评估模式下都一样。返回句柄。
+# 写 `capture(module, seen)`，返回句柄，好让调用的人再把钩子取下。`module` 每运行一次，就往列表 `seen` 的末尾添加一对 `(x, output)`：
+#
+# - 这一对是元组还是列表都可以。
+# - `x` 要是传进来的那个张量本身，不是元组，也不是副本。
+# - `output` 只看值，所以 `detach()` 过的也行。
+# - 钩子什么也不改，训练模式和评估模式下都一样。
 #
 # </div>
 # <div lang="en">
 #
-# Write `capture(module, seen)`: each time `module` runs, one pair `(x, output)`, a tuple or a list, is added at the end of the list `seen`. `x` must be the very tensor that came in, neither a tuple nor a copy; of `output` only the values count, so `detach()` is fine.
+# Now write such a hook yourself, one that keeps what goes into a module and what comes out.
 #
-# The hook changes nothing, and works in training mode as in evaluation mode. Return the handle.
+# Write `capture(module, seen)` and return the handle, so that callers can remove the hook. Each time `module` runs, one
+# pair `(x, output)` is added at the end of the list `seen`:
+#
+# - The pair is a tuple or a list.
+# - `x` is the very tensor that came in, neither a tuple nor a copy.
+# - Of `output` only the values count, so `detach()` is fine.
+# - The hook changes nothing, and works in training mode just as in evaluation mode.
 #
 # </div>
 
@@ -221,9 +250,12 @@ check("05.1", capture)
 # </div>
 # <div lang="en">
 #
-# Is what a hook sees really what `forward` computed? That can be checked: we let `forward` hand out its intermediate values `[a, b, c]` as well, and subtract.
+# Can we trust a hook to show what `forward` really computed? We need not believe it, because it can be checked: we
+# let `forward` hand out its intermediate values `[a, b, c]` as well, and subtract them from what the hooks saw.
 #
-# All weights and biases are `1`, all inputs `0.1`. One function can be the hook of many modules: its argument `module` says which of them has just run. Only `ReLU6` gets none, because its output is not among `[a, b, c]`. **Take a pencil.**
+# To keep the sums easy, all weights and biases are `1` and all inputs are `0.1`. One function serves as the hook of
+# several modules, since its argument `module` says which of them has just run. Only `ReLU6` gets no hook, because its
+# output is not among `[a, b, c]`. What will the hooks see? **Take a pencil.**
 #
 # </div>
 
@@ -273,7 +305,9 @@ for (name, output), own in zip(seen, returned, strict=True):
 # </div>
 # <div lang="en">
 #
-# From two `0.1` the first layer makes $0.1+0.1+1=1.2$, and from two `1.2` the second makes $1.2+1.2+1=3.4$; ReLU does not touch positive numbers, so it is `3.4` again. All differences are `0`: a hook sees what `forward` computed.
+# The first layer receives two numbers `0.1` and computes $0.1+0.1+1=1.2$. The second receives two numbers `1.2` and
+# computes $1.2+1.2+1=3.4$. ReLU does not touch positive numbers, so its output is `3.4` again. All differences are
+# `0`, so a hook does see exactly what `forward` computed.
 #
 # </div>
 #
@@ -283,16 +317,30 @@ for (name, output), own in zip(seen, returned, strict=True):
 #
 # <div lang="zh">
 #
-# 写 `prove(model, x, skip)`：`model(x)` 返回 `(out, returned)`，`returned` 是 `forward` 交出的中间值，按调用的次序排。给 `children()` 里的每个子模块挂上钩子，类型为 `skip` 的除外；运行一次 `model(x)`，再取下钩子，不改动任何张量。
+# 刚才的证据只说明了一个网络。把它写成函数，凡是肯交出中间值的模型，就都能查证。
 #
-# 返回一个列表，按**调用**的次序，每项是一对：类名，以及输出与 `returned` 里对应值的最大绝对差。检查时也会用一个谎报中间值的模型：永远得 `0` 的证据，证明不了什么。
+# 写 `prove(model, x, skip)`。`model(x)` 返回 `(out, returned)`，`returned` 是 `forward` 交出的中间值，按调用的次序排。
+#
+# - 给 `children()` 里的每个子模块挂上钩子，类型为 `skip` 的除外。
+# - 运行一次 `model(x)`，再取下钩子，不改动任何张量。
+# - 返回一个列表，按**调用**的次序，每项是一对：类名，以及输出与 `returned` 里对应值的最大绝对差。
+#
+# 检查时也会用一个谎报中间值的模型，因为永远得 `0` 的证据，证明不了什么。
 #
 # </div>
 # <div lang="en">
 #
-# Write `prove(model, x, skip)`: `model(x)` returns `(out, returned)`, where `returned` holds the intermediate values in the order of calls. Hook each of `children()` except those of type `skip`, run `model(x)` once, and take the hooks off; change no tensor.
+# So far we have a proof for one net. Written as a function, it works for any model that hands out its own values.
 #
-# Return a list of pairs in the order of **calls**: class name, largest absolute difference between the output and its value in `returned`. The check also uses a model that misreports: a proof that always says `0` proves nothing.
+# Write `prove(model, x, skip)`. Here `model(x)` returns `(out, returned)`, and `returned` holds the intermediate values
+# of `forward` in the order of calls.
+#
+# - Hook each of `children()`, except those of type `skip`.
+# - Run `model(x)` once, take the hooks off, and change no tensor.
+# - Return a list of pairs in the order of **calls**. Each pair holds the name of the class, and the largest absolute
+#   difference between the output of the module and its value in `returned`.
+#
+# The check also uses a model that misreports its values, because a proof that always says `0` proves nothing.
 #
 # </div>
 
@@ -328,20 +376,25 @@ check("05.2", prove)
 #
 # <div lang="zh">
 #
-# 现在换成 ResNet-50 和一批 `4` 张图。钩子只留最后一组层的输出，`4×2048×7×7` 个数，不到 `2` MB。
+# 钩子留下输出，占住的内存可能比看上去多得多。以 ResNet-50 和一批 `4` 张图为例：钩子只留最后一组层的输出，`4×2048×7×7` 个数，不到 `2` MB。
 #
 # 可是 `output` 后面还连着计算图，图上的节点为反向传播存着许多张量。下面的 `held` 从一个张量沿 `grad_fn` 往回走，把它们占的内存加起来，模型的参数不算。它的写法不必看懂，只看它给出的数。
 #
-# 留着 `output`，一共占住多少内存？**先猜**，再看 `output.detach()`，以及反向传播之后的。
+# 那么留着 `output`，一共占住多少内存？**先猜**，再看 `output.detach()`，以及反向传播之后的。
 #
 # </div>
 # <div lang="en">
 #
-# Now take ResNet-50 and a batch of `4` pictures. The hook keeps only what the last group of layers gives out, `4×2048×7×7` numbers, less than `2` MB.
+# Hooks like these keep outputs, and that can cost far more memory than it seems. Take ResNet-50 and a batch of `4`
+# pictures, and let the hook keep only what the last group of layers gives out. These are `4×2048×7×7` numbers, which is
+# less than `2` MB.
 #
-# But a computation graph hangs on `output`, and its nodes save many tensors for the backward pass. The function `held` below walks back from a tensor along `grad_fn` and adds up the memory that they take, without the parameters of the model. You need not follow how; look at its result.
+# But a computation graph hangs on `output`, and the nodes of that graph save many tensors for the backward pass. The
+# function `held` below walks back from a tensor along `grad_fn` and adds up the memory that these tensors take, without
+# the parameters of the model. You need not follow how it does this; its result is what matters.
 #
-# How much memory does keeping `output` tie up? **Guess first**, and then look at `output.detach()` and at what is left after backward.
+# How much memory does keeping `output` tie up? **Guess first**, and then look at `output.detach()` as well, and at what
+# is left after backward.
 #
 # </div>
 
@@ -387,12 +440,16 @@ print(f"under no_grad: holds {held(seen['attached']):.1f} MB")
 # %% [markdown] tags=["F13"]
 # <div lang="zh">
 #
-# 一个是 344 MB，一个是 1.6 MB：`output` 拉住了后面的整张图，也就拉住了各层存下的张量，而 `detach()` 给出的张量没有 `grad_fn`。反向传播会放掉它们（除非写了 `retain_graph=True`），在 `torch.no_grad()` 里根本没有图。所以这种泄漏最常见于验证：忘了 `no_grad`，又没有反向传播，每一批都留下一张图。
+# 留着 `output`，占住 344 MB；留着 `output.detach()`，只占 1.6 MB。`output` 拉住了后面的整张图，也就拉住了各层存下的张量，而 `detach()` 给出的张量没有 `grad_fn`。反向传播会放掉存下的张量（除非写了 `retain_graph=True`），在 `torch.no_grad()` 里根本没有图。所以这种泄漏最常见于验证：忘了 `no_grad`，又没有反向传播，每一批都留下一张图。
 #
 # </div>
 # <div lang="en">
 #
-# 344 MB for the one, 1.6 MB for the other: `output` holds the whole graph behind it, and so the tensors that all layers saved, while what `detach()` gives has no `grad_fn`. Backward frees them (unless told to `retain_graph=True`), and under `torch.no_grad()` there is no graph. So this leak is most common in evaluation: somebody forgets `no_grad`, there is no backward, and each batch adds a graph.
+# Keeping `output` ties up 344 MB, and keeping `output.detach()` only 1.6 MB. `output` holds the whole graph behind it,
+# and with it the tensors that all layers saved, while the tensor that `detach()` gives has no `grad_fn`. Backward frees
+# the saved tensors (unless told to `retain_graph=True`), and under `torch.no_grad()` there is no graph to begin with.
+# That is why this leak is most common in evaluation: somebody forgets `no_grad`, no backward ever follows, and each
+# batch adds another graph.
 #
 # </div>
 #
@@ -407,7 +464,8 @@ print(f"under no_grad: holds {held(seen['attached']):.1f} MB")
 # </div>
 # <div lang="en">
 #
-# Keep `output` and you keep the whole graph behind it. A backward pass through that graph frees its tensors. For the values alone, keep `output.detach()`.
+# If you keep `output`, you keep the whole graph behind it. A backward pass through that graph frees its tensors. If you
+# need only the values, keep `output.detach()`.
 #
 # </div>
 # </div>
@@ -424,9 +482,13 @@ print(f"under no_grad: holds {held(seen['attached']):.1f} MB")
 # </div>
 # <div lang="en">
 #
-# A model may raise an exception half way, and then the cleaning up that follows never gets its turn. The net below wants inputs that are `3` wide; with `4`, its `forward` raises one. `careless` and `careful` both attach a hook, run the net and take the hook off, but are written differently. Each runs three times, at first twice with a wrong width; `suppress` catches the exception. `list_hooks(net)` lists the hooks that are still on.
+# When a model raises an exception half way, the cleanup that should follow is never reached. We provoke this on
+# purpose: the net below wants inputs that are `3` wide, and with `4` its `forward` raises an exception. `careless` and
+# `careful` both attach a hook, run the net and take the hook off, but they are written differently. Each of them runs
+# three times, the first two times with a wrong width. `suppress` catches the exception, and `list_hooks(net)` lists the
+# hooks that are still on.
 #
-# Only the third run gets to the end, so `1` output should be kept. **Guess first.**
+# Since only the third run gets to the end, `1` output should be kept by each of them. **Guess first.**
 #
 # </div>
 
@@ -468,7 +530,9 @@ for run in (careless, careful):
 # </div>
 # <div lang="en">
 #
-# `careless` left two hooks on, one for each exception. The third run went well, but the old hooks fired along with the new one, and one output was kept 3 times, without any error. `careful` left none: however a `with` block ends, the hook comes off.
+# `careless` left two hooks on, one for each exception. In its third run, which went well, the old hooks fired along
+# with the new one, so that one output was kept 3 times, without any error. `careful` left no hook on, because however a
+# `with` block ends, it takes the hook off.
 #
 # </div>
 #
@@ -483,7 +547,8 @@ for run in (careless, careful):
 # </div>
 # <div lang="en">
 #
-# An exception skips `handle.remove()`, and old hooks pile up. Let a `with` take them off, or write the removal into a `finally`.
+# If an exception skips `handle.remove()`, old hooks pile up. Let a `with` block take the hooks off, or write the
+# removal into a `finally`.
 #
 # </div>
 # </div>
@@ -494,16 +559,25 @@ for run in (careless, careful):
 #
 # <div lang="zh">
 #
-# 写一个上下文管理器，用法是 `with extracting(model, names) as seen:`。名字可以像 `body.conv` 这样带点，用 `model.get_submodule(name)` 找到模块；每个名字指一个不同的模块。`seen[name]` 是它最后一次运行的 `output.detach()`，块里和块结束之后都能读。
+# 我们常常想同时看好几层，又不想留下任何钩子。为此写一个上下文管理器，用法是 `with extracting(model, names) as seen:`。
 #
-# 块里的模型照常运行，梯度也不关。模型抛出异常也好，名字写错也好，都不留下钩子，异常原样传出去。
+# - 名字可以像 `body.conv` 这样带点，用 `model.get_submodule(name)` 找到模块；每个名字指一个不同的模块。
+# - `seen[name]` 是它最后一次运行的 `output.detach()`，块里和块结束之后都能读。
+# - 块里的模型照常运行，梯度也不关。
+# - 模型抛出异常也好，名字写错也好，都不留下钩子，异常原样传出去。
 #
 # </div>
 # <div lang="en">
 #
-# Write a context manager, used as `with extracting(model, names) as seen:`. Names may have dots, like `body.conv`; `model.get_submodule(name)` finds the module, and each name stands for a different one. `seen[name]` is the `output.detach()` of its last run, readable inside the block and after it.
+# Often you want to look at several layers at once, and never leave a hook behind. Write a context manager for this,
+# used as `with extracting(model, names) as seen:`.
 #
-# Inside the block the model runs as usual, and gradients stay on. Whether the model fails or a name is misspelt, no hook stays on, and the exception reaches the caller unchanged.
+# - Names may have dots, like `body.conv`; `model.get_submodule(name)` finds the module, and each name stands for a
+#   different one.
+# - `seen[name]` is the `output.detach()` of the module's last run, readable inside the block and after it.
+# - Inside the block the model runs as usual, and gradients stay on.
+# - Whatever goes wrong, whether the model fails or a name is misspelt, no hook stays on, and the exception reaches the
+#   caller unchanged.
 #
 # </div>
 
@@ -547,9 +621,13 @@ check("05.3", extracting)
 # </div>
 # <div lang="en">
 #
-# So far our hooks only looked, and returned `None`; the output then is the same tensor as before. **Anything else** that a hook returns takes the place of the output, and the next layer receives it.
+# So far our hooks only looked. They returned `None`, and then the output stays the tensor that it was. **Anything
+# else** that a hook returns takes the place of the output, and the next layer receives it.
 #
-# That lets us change a net on purpose, and makes it easy to change one by accident. Here are five hooks, of which the last three look as if they only kept the output. Each meets two inputs, first `x` and then `2 * x`; left alone, the net gives `3` and `5`. **Guess first**, and then see which of them change the net, and which one ends in an error, in which layer.
+# This lets us change a net on purpose, but it also makes it easy to change one by accident. Here are five hooks, of
+# which the last three look as if they only kept the output. Each of them gets two inputs, first `x` and then `2 * x`,
+# for which the net, if left alone, gives `3` and `5`. **Guess first**, and then see which hooks change the net, which
+# one ends in an error, and in which layer.
 #
 # </div>
 
@@ -588,7 +666,10 @@ for name, hook in hooks.items():
 # </div>
 # <div lang="en">
 #
-# `ten times` changed the output on purpose; `setdefault` and `tuple` did so by accident, because the value of a `lambda` is what it returns. `update` returns `None`: harmless. `setdefault` returns the tensor stored in the dictionary: the first time the value is right but the gradient is cut off, the second time it is still the old one, `5.0` becomes `3.0`, and nobody complains. The tuple fails one layer away from the cause, in `relu`.
+# `ten times` changed the output on purpose. `setdefault` and `tuple` did so by accident, because a `lambda` returns its
+# value. `update` returns `None` and is harmless. `setdefault` returns the tensor stored in the dictionary. The first
+# time, its values are right but the gradient is cut off. The second time it is still the old tensor, so `5.0` becomes
+# `3.0` and nobody complains. The tuple does raise an error, but one layer away from its cause, in `relu`.
 #
 # </div>
 #
@@ -598,12 +679,13 @@ for name, hook in hooks.items():
 #
 # <div lang="zh">
 #
-# 只想看的钩子，不能返回任何值。不带 `return` 的 `def` 最稳妥；用 `lambda`，就要弄清它的值是不是 `None`。
+# 只想看的钩子，不要返回任何值。不带 `return` 的 `def` 最稳妥；用 `lambda`，就要弄清它的值是不是 `None`。
 #
 # </div>
 # <div lang="en">
 #
-# A hook that only looks must not return a value. A `def` without `return` is safest; with a `lambda`, make sure that its value is `None`.
+# A hook that only looks should not return a value. A `def` without `return` is safest. With a `lambda`, make sure that
+# its value is `None`.
 #
 # </div>
 # </div>
@@ -614,16 +696,23 @@ for name, hook in hooks.items():
 #
 # <div lang="zh">
 #
-# 写 `steer(module, direction, strength)`：从此 `module` 的每个输出都加上 `strength * direction`，不论什么模式、什么形状，直到取下钩子。返回句柄。
+# 有意改动输出，就可以把模型往我们选的方向推一把。写 `steer(module, direction, strength)`，返回句柄。从此，直到取下钩子：
 #
-# 梯度要照样流过。不要让模块再算一遍，也不要就地改动原来的 `output`：别人可能还留着它。
+# - `module` 的每个输出都加上 `strength * direction`，不论什么模式、什么形状。
+# - 梯度要照样流过。
+# - 不要让模块再算一遍。
+# - 不要就地改动原来的 `output`，因为别人可能还留着它。
 #
 # </div>
 # <div lang="en">
 #
-# Write `steer(module, direction, strength)`: until the hook is taken off, `strength * direction` is added to every output of `module`, in any mode and of any shape. Return the handle.
+# If we change outputs on purpose, we can push a model in a direction of our choice. Write
+# `steer(module, direction, strength)`, which returns the handle. Until the hook is taken off:
 #
-# The gradient must still flow. Do not run the module again, nor change the original `output` in place: others may have kept it.
+# - `strength * direction` is added to every output of `module`, in any mode and of any shape.
+# - The gradient still flows through the result.
+# - The hook does not run the module again.
+# - The hook does not change the original `output` in place, because others may have kept it.
 #
 # </div>
 
@@ -651,12 +740,16 @@ check("05.4", steer)
 #
 # <div lang="zh">
 #
-# ResNet-50 由许多这样的块组成：三个卷积，三个归一化层，却只有**一个** `relu`，需要时就再用一遍。我们按名字给每个子模块挂上钩子，把块运行一次。除了 `output.detach()`，还留一份 `clone()`，最后比较两者。**先猜**，再看哪些名字下的两份不一样。
+# 一次前向传播里，一个模块会不会报告好几次？ResNet-50 由许多下面这样的块组成：三个卷积，三个归一化层，却只有**一个** `relu`，需要时就再用一遍。我们按名字给每个子模块挂上钩子，把块运行一次。除了 `output.detach()`，还留一份 `clone()`，最后比较两者。**先猜**，再看哪些名字下的两份不一样。
 #
 # </div>
 # <div lang="en">
 #
-# ResNet-50 consists of many such blocks: three convolutions and three normalisation layers, but just **one** `relu`, used again wherever it is needed. We hook every child by name and run the block once. Besides `output.detach()` we keep a `clone()`, and compare the two at the end. **Guess first**, and then see under which names the two differ.
+# Can a module report more than once in a single pass? ResNet-50 consists of many blocks like the one below: three
+# convolutions and three normalisation layers, but just **one** `relu`, which is used again wherever it is needed. We
+# hook every child by name and run the block once. Besides `output.detach()` the hook keeps a `clone()`, because a
+# clone shows what the numbers were at that moment, and we compare the two at the end. **Guess first**, and then see
+# under which names they differ.
 #
 # </div>
 
@@ -691,7 +784,11 @@ print("changed since:", [name for name in seen if not torch.equal(seen[name], co
 # </div>
 # <div lang="en">
 #
-# `relu` ran three times, and `seen[name] = ...` kept only the last, the output of the whole block. Under all three normalisation layers the two differ: this `relu` works in place and overwrote the outputs of `bn1` and `bn2`; to that of `bn3` the shortcut was added (`out += identity`) before `relu` ran, both in place. `detach()` cuts the graph but shares the memory; `clone()` has its own (section 9.1).
+# `relu` ran three times, and `seen[name] = ...` kept only the last of its outputs, which is that of the whole block.
+# The two copies differ under all three normalisation layers. This `relu` works in place, so it overwrote the outputs of
+# `bn1` and `bn2`. The output of `bn3` was even changed twice: first the shortcut was added to it in place
+# (`out += identity`), then `relu` ran. `detach()` cuts the graph but shares the memory, whereas a `clone()` has memory
+# of its own (section 9.1).
 #
 # </div>
 #
@@ -706,7 +803,8 @@ print("changed since:", [name for name in seen if not torch.equal(seen[name], co
 # </div>
 # <div lang="en">
 #
-# A module reports each time it runs: collect in a list. Where something may later work in place, keep `output.detach().clone()`.
+# A module reports each time it runs, so collect its outputs in a list. Where something may later work in place, keep
+# `output.detach().clone()`.
 #
 # </div>
 # </div>
@@ -717,14 +815,17 @@ print("changed since:", [name for name in seen if not torch.equal(seen[name], co
 #
 # 我们一直默认两件事：`output` 是一个张量，每个运算都是一个模块。在真实的模型里，这两件都靠不住。
 #
-# 先看第一件：一个 LSTM，Transformer 编码层里的自注意力，还有一个返回字典的线性层。在每一个上，钩子都调用 `output.detach()`。**先猜。**
+# 先看第一件。下面有一个 LSTM、Transformer 编码层里的自注意力，还有一个返回字典的线性层，每一个上的钩子都调用 `output.detach()`。有几个行得通？**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# All along we have taken two things for granted: that `output` is a tensor, and that every operation is a module. In real models you can rely on neither.
+# We have taken two things for granted: that `output` is a tensor, and that every operation is a module. In real models
+# you can rely on neither of them.
 #
-# The first: here are an LSTM, the self-attention inside a Transformer encoder layer, and a linear layer that returns a dictionary. On each of them a hook calls `output.detach()`. **Guess first.**
+# Let us begin with the output. Below are an LSTM, the self-attention inside a Transformer encoder layer, and a linear
+# layer that returns a dictionary. On each we put a hook that calls `output.detach()`. **Guess first** for how many of
+# them this works.
 #
 # </div>
 
@@ -764,16 +865,20 @@ for model, module in ((lstm, lstm), (encoder, encoder.self_attn), (named, named)
 # %% [markdown]
 # <div lang="zh">
 #
-# 一个也行不通。LSTM 的元组里还有一个元组；自注意力返回输出和注意力权重，而编码层不要权重，所以第二项是 `None`。元组和字典都没有 `detach`。
+# 三个都行不通。LSTM 的元组里还有一个元组；自注意力返回输出和注意力权重，而编码层不要权重，所以第二项是 `None`；最后那个线性层返回字典。元组和字典都没有 `detach`。
 #
-# 报错还算走运。常见的补救是加一句 `isinstance`，不是张量就跳过。编码层有 8 个子模块，都会运行；在 `linear1` 和 `dropout` 之间，还有一个 ReLU。**先猜。**
+# 报错还算走运，至少看得见。常见的补救是加一句 `isinstance`，不是张量就跳过。编码层有 8 个子模块，都会运行；在 `linear1` 和 `dropout` 之间，还有一个 ReLU。最后会缺什么？**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# It works for none. The tuple of the LSTM holds another tuple; self-attention returns its output and the attention weights, and as the encoder layer does not want those, the second item is `None`. Tuples and dictionaries have no `detach`.
+# The call works for none of them. The LSTM returns a tuple that holds another tuple. Self-attention returns its output
+# and the attention weights, and since the encoder layer does not ask for those weights, the second item is `None`. The
+# last one returns a dictionary, and neither tuples nor dictionaries have a `detach`.
 #
-# An error is still the lucky case. A common remedy is a line with `isinstance`, which skips what is not a tensor. The encoder layer has 8 children, and all of them run; between `linear1` and `dropout` there is a ReLU as well. **Guess first.**
+# An error is still the lucky case, because you notice it. A common remedy is a line with `isinstance`, which skips
+# whatever is not a tensor. Let us try it on the 8 children of the encoder layer. Every one of them runs, and between
+# `linear1` and `dropout` a ReLU is applied as well. **Guess first** what is missing in the end.
 #
 # </div>
 
@@ -809,9 +914,12 @@ print("encoder.activation is the function", encoder.activation.__name__)
 # </div>
 # <div lang="en">
 #
-# Two things are missing, both in silence. `self_attn` did fire, but `isinstance` skipped its tuple. The ReLU never fired: the `forward` of the encoder layer calls `F.relu`, and a function is no module, so there is nothing to attach a hook to. The same holds for the two `+` inside the layer.
+# Two things are missing, and nothing told us so. `self_attn` did fire, but `isinstance` skipped its tuple. The ReLU
+# never fired at all: the `forward` of the encoder layer calls `F.relu`, and since a function is no module, there is
+# nothing to attach a hook to. The same holds for the two `+` inside the layer.
 #
-# There is a way for each: walk into a nested output step by step, and take the result of a function from the **input** of the next module, its `args`.
+# Both can be recovered. Walk into a nested output step by step, so that nothing in it is skipped. And if a function
+# computed what you are looking for, take it from the **input** of the next module, its `args`.
 #
 # </div>
 
@@ -847,16 +955,20 @@ print("the relu of the first is the second:", torch.equal(before.relu(), after))
 # %% [markdown]
 # <div lang="zh">
 #
-# 自注意力的输出有了，`None` 原样留着。`linear1` 给出过负数，`dropout` 收到的却没有：ReLU 就在两者之间。在自己的模型里，更简单的是写成 `nn.ReLU` 模块。
+# 自注意力的输出有了，里面的 `None` 也原样留着。函数做的事也看得出来：`linear1` 给出过负数，却没有一个到得了 `dropout`，可见 ReLU 就在两者之间。在自己的模型里，更简单的是写成 `nn.ReLU` 模块。
 #
-# **改动**元组也有陷阱。`first_item` 只返回 `output[0]`，即注意力的输出，一个数也没有改。`x` 里有 3 个句子。**先猜。**
+# **改动**元组也有陷阱。下面的钩子 `first_item` 一个数也没有改，只是返回 `output[0]`，即注意力的输出。`x` 里有 3 个句子，出来还和原来一样吗？**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# We have the output of self-attention, and `None` stayed what it was. `linear1` gave negative numbers and `dropout` received none: the ReLU was between them. In a model of your own it is easier to use a module, `nn.ReLU`.
+# Now we have the output of self-attention, with its `None` as it was. We can also see what the function did. `linear1`
+# gave negative numbers, but none of them reached `dropout`, so the ReLU must be between the two. In a model of your own
+# it is easier to use a module, `nn.ReLU`.
 #
-# **Changing** a tuple has its own trap. `first_item` returns only `output[0]`, the output of the attention, and changes no number. `x` holds 3 sentences. **Guess first.**
+# **Changing** a tuple has a trap of its own. The hook `first_item` below does not change a single number: it just
+# returns `output[0]`, which is the output of the attention. `x` holds 3 sentences. Will they come out as before?
+# **Guess first.**
 #
 # </div>
 
@@ -890,7 +1002,10 @@ for hook in (first_item, whole_tuple):
 # </div>
 # <div lang="en">
 #
-# No error, yet the last two sentences changed. The encoder layer takes item `[0]` of what it gets: of a tensor that is only the **first sentence**, which was then added to every sentence. `whole_tuple` returns the same structure, and nothing changes; to steer the attention, write `(output[0] + strength * direction, *output[1:])`.
+# There was no error, and yet the last two sentences changed. The encoder layer takes item `[0]` of whatever it gets. Of
+# a tensor, that is only the **first sentence**, and this one was then added to every sentence. `whole_tuple` returns
+# the same structure that it received, so nothing changes. To steer the attention, write
+# `(output[0] + strength * direction, *output[1:])`.
 #
 # </div>
 #
@@ -900,12 +1015,13 @@ for hook in (first_item, whole_tuple):
 #
 # <div lang="zh">
 #
-# `output` 不一定是张量：留的时候走进去，别一声不响地跳过。改的时候，返回同样的结构。函数没有模块，什么也不触发。
+# `output` 不一定是张量：留的时候走进去，别一声不响地跳过。改的时候，返回同样的结构。函数不是模块，没有钩子可触发。
 #
 # </div>
 # <div lang="en">
 #
-# `output` need not be a tensor: walk into it to keep it, and do not skip it in silence. To change it, return the same structure. A function has no module and fires nothing.
+# `output` need not be a tensor. To keep it, walk into it, and do not skip it in silence. To change it, return the same
+# structure. A function is not a module, so it fires no hook.
 #
 # </div>
 # </div>
@@ -917,20 +1033,32 @@ for hook in (first_item, whole_tuple):
 #
 # <div lang="zh">
 #
-# 写 `every_call(model, x)`：运行一次 `model(x)`，返回一个字典，从名字到列表。`model.named_modules()` 里凡是没有子模块的模块（`list(children())` 为空），都有一个列表，每次调用一项；从没运行过的，列表为空。有两个名字的模块只算一次。
+# 什么都不漏的记录器，要记下每一层的每一次调用，不管输出是什么样子。
 #
-# 每一项是那次的输出，里面的张量都断开了计算图（`detach()`），结构照旧：元组还是元组，列表还是列表，字典还是字典，可以一层套一层；别的（如 `None`）原样留下。
+# 写 `every_call(model, x)`：运行一次 `model(x)`，返回一个字典，从名字到列表。
 #
-# 最后取下钩子，出了异常也一样，异常原样传出去。模型照常运行：模式不变，梯度也不关。
+# - `model.named_modules()` 里凡是没有子模块的模块（`list(children())` 为空），都有一个列表，每次调用一项；从没运行过的，列表为空。
+# - 有两个名字的模块只算一次。
+# - 每一项是那次的输出，里面的张量都断开了计算图（`detach()`）。
+# - 结构照旧：元组还是元组，列表还是列表，字典还是字典，可以一层套一层；别的（如 `None`）原样留下。
+# - 最后取下钩子，出了异常也一样；异常原样传出去。
+# - 模型照常运行：模式不变，梯度也不关。
 #
 # </div>
 # <div lang="en">
 #
-# Write `every_call(model, x)`: run `model(x)` once and return a dictionary from names to lists. Every module in `model.named_modules()` that has no children (`list(children())` is empty) gets a list with one entry per call, empty if the module never runs. A module with two names counts once.
+# A recorder that loses nothing has to keep every call of every layer, whatever its output looks like.
 #
-# An entry is the output of that call, with every tensor in it cut off from its graph by `detach()`, and the structure as it was: a tuple stays a tuple, a list a list and a dictionary a dictionary, however they are nested; anything else, such as `None`, stays what it is.
+# Write `every_call(model, x)`, which runs `model(x)` once and returns a dictionary from names to lists.
 #
-# Take the hooks off, even after an exception, which reaches the caller unchanged. The model runs as usual: it keeps its mode, and gradients stay on.
+# - Every module in `model.named_modules()` that has no children (`list(children())` is empty) gets a list with one
+#   entry per call. If it never runs, its list is empty.
+# - A module with two names counts once.
+# - An entry is the output of that call, with every tensor in it cut off from its graph by `detach()`.
+# - The structure stays as it was: a tuple stays a tuple, a list stays a list and a dictionary a dictionary, however
+#   they are nested. Anything else, such as `None`, stays what it is.
+# - Take the hooks off even after an exception, and let that exception reach the caller unchanged.
+# - The model runs as usual, which means that it keeps its mode and gradients stay on.
 #
 # </div>
 
@@ -979,16 +1107,19 @@ check("05.5", every_call)
 #
 # <div lang="zh">
 #
-# 一个分类网络的最后一层，手里有什么？我们这个很小：卷积从 `3` 个通道变到 `8` 个，然后是 ReLU、自适应平均池化到 `4×4`，最后是一个线性层。图里只有一个亮方块，在右上方。
+# 一个分类网络的最后一层，到底看到了什么？我们的网络很小：先是一个卷积，从 `3` 个通道变到 `8` 个，然后是 ReLU、自适应平均池化到 `4×4`，最后是一个线性层。图里只有一个亮方块，在右上方。
 #
-# 我们在池化上留下特征图，再用它们重算一遍线性层：如果分毫不差，它看到的就只有这些。
+# 我们把池化之后的特征图留下来，再用它们重算一遍线性层。如果结果分毫不差，它看到的就只有这些。
 #
 # </div>
 # <div lang="en">
 #
-# What does the last layer of a classifier get to see? Ours has a convolution from `3` channels to `8`, then ReLU, adaptive average pooling to `4×4`, and a linear layer. The picture holds one bright square, at the upper right.
+# What does the last layer of a classifier get to see of a picture? Our net has a convolution from `3` channels to `8`,
+# then a ReLU, an adaptive average pooling to `4×4`, and finally a linear layer. The picture is dark except for one
+# bright square at the upper right.
 #
-# We keep the feature maps at the pooling and run the linear layer on them once more. If nothing differs, they are all that it sees.
+# We keep the feature maps that come out of the pooling, and then run the linear layer on them once more. If the result
+# is the same, these maps are all that the last layer sees.
 #
 # </div>
 
@@ -1023,7 +1154,9 @@ ax = plot_feature_maps(maps, title="what the head sees", ax=axes[1])
 # </div>
 # <div lang="en">
 #
-# On the left is the input, on the right are the maps of the 8 channels, counted from 0. Channel 5 is the brightest, at the upper right, where the square is; channel 2 is 0 everywhere and does not respond to this picture. Of positions only `4×4` cells are left.
+# On the left you see the input, and on the right the maps of the 8 channels, counted from 0. Channel 5 is the
+# brightest, and it is brightest at the upper right, where the square is. Channel 2 is 0 everywhere, so it does not
+# respond to this picture at all. Of all the positions in the picture, only `4×4` cells are left.
 #
 # </div>
 #
@@ -1031,12 +1164,24 @@ ax = plot_feature_maps(maps, title="what the head sees", ax=axes[1])
 #
 # <div lang="zh">
 #
-# 本课程的 `record` 用的就是前向钩子。运行下面的代码，再去读 [`capture.py`](../hookedu/hooks/capture.py) 和 [`taps.py`](../hookedu/hooks/taps.py)，你会认出许多东西：`__exit__` 做的是练习 05.3 里 `finally` 的事（`failed_at` 先不用管），`calls` 和保持原样的嵌套输出是练习 05.5，钩子总是返回 `None` 出自 5.6 节，`clone()` 出自 5.7 节。
+# 本课程的 `record` 用的也是前向钩子，它做的事，你大多已经写过了，所以它的源代码你读得懂。运行下面的代码，再打开 [`capture.py`](../hookedu/hooks/capture.py) 和 [`taps.py`](../hookedu/hooks/taps.py)，你会认出许多东西：
+#
+# - `__exit__` 取下钩子，和练习 05.3 里的 `finally` 一样。（`failed_at` 先不用管。）
+# - 嵌套的输出保持原样，`calls` 里每次调用一项，和练习 05.5 一样。
+# - 钩子总是返回 `None`，这样就不会改动输出（5.6 节）。
+# - 留下张量时用 `clone()`，以后就不会被别人改写（5.7 节）。
 #
 # </div>
 # <div lang="en">
 #
-# The course's own `record` uses forward hooks. Run the cell, then read [`capture.py`](../hookedu/hooks/capture.py) and [`taps.py`](../hookedu/hooks/taps.py), and you will recognise a good deal: `__exit__` does what the `finally` of exercise 05.3 did (ignore `failed_at` for now), `calls` and the nested outputs that keep their structure are exercise 05.5, hooks that always return `None` are section 5.6, and the `clone()` is section 5.7.
+# The course's own `record` uses forward hooks as well, and you have now built most of what it does. So you can read its
+# source. Run the cell, then open [`capture.py`](../hookedu/hooks/capture.py) and [`taps.py`](../hookedu/hooks/taps.py).
+# You will recognise a good deal:
+#
+# - `__exit__` takes the hooks off, as the `finally` of exercise 05.3 did. (Ignore `failed_at` for now.)
+# - Nested outputs keep their structure, and `calls` has an entry for each call, as in exercise 05.5.
+# - The hooks always return `None`, so that they do not change the output (section 5.6).
+# - The tensors are kept with `clone()`, so that nothing can overwrite them later (section 5.7).
 #
 # </div>
 
@@ -1068,11 +1213,13 @@ print(inspect.getsource(type(rec).__exit__))
 # </div>
 # <div lang="en">
 #
-# 1. A forward hook is `hook(module, args, output)`, where `args` is the tuple of positional arguments. `module(x)` fires it, `module.forward(x)` does not.
-# 2. Return `None`, and the output stays the tensor that it was; anything else replaces it.
-# 3. For the values alone, keep `output.detach()`. Outputs may be tuples or dictionaries, so walk into them.
-# 4. A module may run several times, so keep a list. A function is no module and fires nothing.
-# 5. Take hooks off by `with` or `try`/`finally`, and none stays on after an exception.
+# 1. A forward hook is called as `hook(module, args, output)`, where `args` is the tuple of positional arguments.
+#    `module(x)` fires it, but `module.forward(x)` does not.
+# 2. If a hook returns `None`, the output stays the tensor that it was. Anything else that it returns replaces the
+#    output.
+# 3. If you need only the values, keep `output.detach()`. Outputs may be tuples or dictionaries, so walk into them.
+# 4. A module may run several times, so keep a list of its outputs. A function is not a module, so it fires no hook.
+# 5. Use `with` or `try`/`finally` to take hooks off, and none of them stays on after an exception.
 #
 # </div>
 
@@ -1081,12 +1228,12 @@ print(inspect.getsource(type(rec).__exit__))
 #
 # <div lang="zh">
 # <details><summary>1. <code>model.forward(x)</code> 会触发哪些钩子？</summary>里面各层的，只要它们是按「层(x)」调用的；<code>model</code> 自己的不触发。</details>
-# <details><summary>2. <code>lambda m, a, o: (seen.append(o), o)</code> 错在哪里？</summary>它返回一个元组，元组取代了输出，要到后面的层才出错。留下的 <code>o</code> 还带着整张图。</details>
+# <details><summary>2. <code>lambda m, a, o: (seen.append(o), o)</code> 错在哪里？</summary>它返回一个元组，元组取代了输出，要到后面的层，或者你自己的代码里，才出错。留下的 <code>o</code> 还带着整张图。</details>
 # <details><summary>3. 给每个子模块都挂了钩子，为什么还看不到 ReLU 的输出？</summary>因为 <code>forward</code> 里用的是函数 <code>F.relu</code>。去看下一个模块的输入，或者换成 <code>nn.ReLU</code>。</details>
 # </div>
 # <div lang="en">
-# <details><summary>1. Which hooks does <code>model.forward(x)</code> fire?</summary>Those of the layers inside, if they are called in the normal way, but not those of <code>model</code> itself.</details>
-# <details><summary>2. What is wrong with <code>lambda m, a, o: (seen.append(o), o)</code>?</summary>It returns a tuple, which replaces the output, and the error comes only in a later layer. Besides, the <code>o</code> that is kept holds the whole graph.</details>
+# <details><summary>1. Which hooks does <code>model.forward(x)</code> fire?</summary>It fires those of the layers inside, if they are called in the normal way, but not those of <code>model</code> itself.</details>
+# <details><summary>2. What is wrong with <code>lambda m, a, o: (seen.append(o), o)</code>?</summary>It returns a tuple, which replaces the output, and the error comes only later, in another layer or in your own code. Besides, the <code>o</code> that is kept holds the whole graph.</details>
 # <details><summary>3. Every child has a hook. Why do you still not see what the ReLU gives?</summary>Because <code>forward</code> uses the function <code>F.relu</code>. Look at the input of the next module, or use <code>nn.ReLU</code>.</details>
 # </div>
 #
@@ -1099,7 +1246,9 @@ print(inspect.getsource(type(rec).__exit__))
 # </div>
 # <div lang="en">
 #
-# Researchers who look inside language models use forward hooks every day: they read the activations of a layer, or push them and watch how what the model says changes (steering). Lesson 14 does both, and exercise 05.4 is the heart of it. Below is your progress so far.
+# Researchers who look inside language models use forward hooks every day. They read the activations of a layer, or they
+# push the activations in some direction and watch how the words of the model change, which is called steering. Lesson
+# 14 does both, and exercise 05.4 is the heart of it. Below you see your progress so far.
 #
 # </div>
 

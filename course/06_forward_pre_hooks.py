@@ -17,12 +17,15 @@ LanguageToggle()
 #
 # <div lang="zh">
 #
-# 下面的小网络先在训练模式下收到一个坏批次：12 个数里有 1 个是 `nan`。然后切换到 `eval()`，收到一批好数据，给出 8 个数。**先猜。**
+# 一个坏数能影响多远？下面的小网络先在训练模式下收到一个坏批次：12 个数里有 1 个是 `nan`。然后切换到 `eval()`，
+# 收到一批好数据，给出 8 个数。**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# The small network below is in training mode and receives one bad batch: of its 12 numbers, 1 is `nan`. Then we switch to `eval()`; it receives good data and returns 8 numbers. **Guess first.**
+# How far can a single bad number reach? The small network below is in training mode when it receives one bad batch: of
+# its 12 numbers, 1 is `nan`. Then we switch to `eval()` and give it good data, for which it returns 8 numbers.
+# **Guess first.**
 #
 # </div>
 
@@ -47,12 +50,16 @@ print("nan == nan:", bad[0, 0].item() == bad[0, 0].item())
 # %% [markdown]
 # <div lang="zh">
 #
-# 全是 `nan`，却没有报错，还照样「预测」出了类别。坏批次的 `nan` 进了 `BatchNorm1d` 的 `running_mean`，从此留在里面；在 `eval()` 里，每一批数据都要减去它，再好的数据也救不回来。所以坏输入要在层运行**之前**拦住。
+# 8 个数全是 `nan`，却没有报错，还照样「预测」出了类别。原来坏批次的 `nan` 进了 `BatchNorm1d` 的 `running_mean`，
+# 从此留在里面；`eval()` 里每一批数据都要减去它，再好的数据也救不回来。所以坏输入要在层运行**之前**拦住。
 #
 # </div>
 # <div lang="en">
 #
-# All of them are `nan`, and still there is no error, and a class is "predicted". The `nan` of the bad batch went into the `running_mean` of `BatchNorm1d` and stays there; in `eval()` every batch has it subtracted, and no good data can mend that. So bad input must be stopped **before** the layer runs.
+# All 8 numbers are `nan`. Still, there was no error, and the network even "predicts" a class. How can good data end
+# like this? The `nan` of the bad batch got into the `running_mean` of `BatchNorm1d`, and there it stays. In `eval()`,
+# this mean is subtracted from every batch, and no good data can mend that. So bad input must be stopped **before** the
+# layer runs.
 #
 # </div>
 #
@@ -60,12 +67,15 @@ print("nan == nan:", bad[0, 0].item() == bad[0, 0].item())
 #
 # <div lang="zh">
 #
-# 第 05 课的 `register_forward_hook` 在 `forward` **之后**才运行，来不及了。要赶在前面，用**前置钩子**，即 `register_forward_pre_hook`，它收到 `(module, args)`。下面的卷积只有一个输入。**先猜。**
+# 第 05 课的 `register_forward_hook` 在 `forward` **之后**才运行钩子，来不及了。要赶在前面，
+# 就用 `register_forward_pre_hook` 注册**前置钩子**，它收到 `(module, args)`。下面的卷积只有一个输入。**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# The `register_forward_hook` of lesson 05 runs **after** `forward`, which is too late. To be there first, use a **pre-hook**, `register_forward_pre_hook`, which receives `(module, args)`. The convolution below has a single input. **Guess first.**
+# A hook registered with `register_forward_hook`, as in lesson 05, runs **after** `forward`, and that is too late here.
+# To be there first, register a **pre-hook** with `register_forward_pre_hook`. It receives `(module, args)`. The
+# convolution below has a single input. What does the pre-hook find there? **Guess first.**
 #
 # </div>
 
@@ -94,12 +104,13 @@ print(seen[0])
 # %% [markdown]
 # <div lang="zh">
 #
-# 输出还不存在，钩子也收不到它。和 5.1 节一样，`args` 是位置参数的**元组**，哪怕只有一个输入，也要写 `args[0]`。
+# 和 5.1 节一样，`args` 是位置参数的**元组**，所以哪怕只有一个输入，也要写 `args[0]`。输出还不存在，钩子收不到它。
 #
 # </div>
 # <div lang="en">
 #
-# There is no output yet, and the hook receives none. As in section 5.1, `args` is a **tuple** of the positional arguments; even with a single input you write `args[0]`.
+# As in section 5.1, `args` is a **tuple** of the positional arguments. So even if there is only one input, you have to
+# write `args[0]`. A pre-hook receives no output, because there is none yet.
 #
 # </div>
 #
@@ -107,14 +118,16 @@ print(seen[0])
 #
 # <div lang="zh">
 #
-# 现在给 `Linear(5, 3)` 挂上三种钩子，故意先挂反向传播的那个（第 07 课细讲），最后挂前置钩子。
+# 谁先注册，谁就先运行吗？我们给 `Linear(5, 3)` 挂上三种钩子，故意倒着来：先注册反向传播的那个（第 07 课细讲），
+# 最后才是前置钩子。
 #
 # 看看三行按什么次序打印。
 #
 # </div>
 # <div lang="en">
 #
-# Now `Linear(5, 3)` gets hooks of three kinds. On purpose, the one for backward (more on it in lesson 07) is registered first and the pre-hook last.
+# Does the hook that was registered first also run first? To see, we register three kinds of hooks on `Linear(5, 3)`, on
+# purpose the wrong way round: the one for backward comes first (more on it in lesson 07) and the pre-hook last.
 #
 # Watch in which order the three lines are printed.
 #
@@ -147,12 +160,16 @@ for handle in handles:
 # %% [markdown]
 # <div lang="zh">
 #
-# 不同种类之间，次序由种类决定，与谁先注册无关：前置钩子、`forward`、`register_forward_hook` 的钩子，然后才是反向传播。同一种类的，先注册的先运行（6.6 节），除非注册时写了 `prepend=True`（8.3 节）。
+# 三行的次序和注册的次序正好相反，因为每种钩子都有自己的时刻：前置钩子在 `forward` 之前，`register_forward_hook` 的钩子在它之后，反向钩子要等到反向传播。只有同一个模块上的同一种钩子，才看注册的次序：先注册的先运行（6.6 节），除非注册时写了 `prepend=True`（8.3 节）。
 #
 # </div>
 # <div lang="en">
 #
-# Between kinds, the kind decides and not the order of registration: the pre-hook, `forward`, the hook of `register_forward_hook`, and then backward. Within one kind, the first registered runs first (section 6.6), unless one is registered with `prepend=True` (section 8.3).
+# The lines come in the reverse of the order in which we registered the hooks. That is because each kind of hook has its
+# own moment. The pre-hook runs before `forward`, the hook registered with `register_forward_hook` runs after it, and
+# the backward hook has to wait for backward. The order of registration counts only among hooks of one kind on one
+# module. There the first registered runs first (section 6.6), unless one is registered with `prepend=True` (section
+# 8.3).
 #
 # </div>
 #
@@ -160,12 +177,15 @@ for handle in handles:
 #
 # <div lang="zh">
 #
-# 前置钩子站在门口，所以能当门卫。如果它抛出异常，`forward` 就不会运行。下面的层每次运行 `forward` 都打印一行。我们调用它两次，第二次的输入里有一个 `255`，超过了允许的 `100`。**先猜。**
+# 前置钩子守在门口，所以能当门卫：它一抛出异常，`forward` 就不会运行。下面的层，`forward` 每运行一次就打印一行。
+# 我们调用它两次，第二次的输入里有一个 `255`，超过了允许的 `100`。**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# A pre-hook stands at the door and can act as a guard: if it raises an exception, `forward` does not run. The layer below prints a line whenever its `forward` runs. It is called twice, and the second input contains a `255`, which is more than the `100` allowed. **Guess first.**
+# A pre-hook stands at the door of a layer, so it can act as a guard: if it raises an exception, `forward` does not run.
+# The layer below prints a line each time its `forward` runs. We call it twice. The second input contains a `255`, but
+# the guard allows `100` at most. How often will the line be printed? **Guess first.**
 #
 # </div>
 
@@ -202,12 +222,13 @@ handle.remove()
 # %% [markdown]
 # <div lang="zh">
 #
-# 一次：第二次只有异常，`forward` 没有运行，层里什么也没有改变。
+# 只打印一次。第二次调用抛出了异常，`forward` 没有运行，层里什么也没有改变。
 #
 # </div>
 # <div lang="en">
 #
-# Once: the second call only raises the exception, `forward` has not run, and nothing in the layer has changed.
+# The line is printed only once. In the second call, the guard raised its exception, so `forward` did not run and
+# nothing in the layer changed.
 #
 # </div>
 #
@@ -217,21 +238,31 @@ handle.remove()
 #
 # <div lang="zh">
 #
-# 写 `refuse_nan(layer, name)`：只要有**任何一个**位置参数（个数不定，可能一个也没有；都是实数张量，形状和 dtype 任意，
-# 可能是空的）含 `nan`，就在层运行之前抛出 `ValueError`；信息里要有 `name` 和那个输入里 `nan` 的个数。`inf` 放行（掩码常用它）。关键字参数不用管。不改动输入，
-# 干净的就是原来的张量。每次调用都检查，训练模式、`eval()`、`no_grad` 都一样；返回句柄。
+# 现在写 6.1 节缺的门卫：`refuse_nan(layer, name)`，返回句柄。只要有**任何一个**位置参数含 `nan`，
+# 就在层运行之前抛出 `ValueError`。位置参数个数不定，可能一个也没有；都是实数张量，形状和 dtype 任意，可能是空的。
+#
+# - 信息里要有 `name` 和那个输入里 `nan` 的个数，方便定位；
+# - `inf` 放行（掩码常用它）；
+# - 不改动输入，干净的就是原来的张量；
+# - 每次调用都检查，训练模式、`eval()`、`no_grad` 都一样；
+# - 关键字参数不用管。
 #
 # `torch.isnan(value)` 逐个数判断；`nan == nan` 是 `False`。
 #
 # </div>
 # <div lang="en">
 #
-# Write `refuse_nan(layer, name)`. If **any** positional argument (any number of real tensors, perhaps none, of any shape
-# and dtype, perhaps empty) holds a `nan`, raise a `ValueError` before the layer runs; its message contains `name` and how many
-# `nan` that input holds. Let `inf` pass (masks use it); keyword arguments don't matter. Inputs stay unchanged; clean ones pass
-# as the same tensors. Guard every call, in training, `eval()` or `no_grad`. Return the handle.
+# Now write the guard that section 6.1 needed. `refuse_nan(layer, name)` returns a handle and sees to this: if **any**
+# positional argument holds a `nan`, a `ValueError` is raised before the layer runs. There can be any number of
+# positional arguments, perhaps none. All are real tensors, of any shape and dtype, perhaps empty.
 #
-# `torch.isnan(value)` tells it per number; `nan == nan` is `False`.
+# - The message contains `name` and how many `nan` that input holds, so that one knows where to look.
+# - `inf` passes, because masks use it.
+# - Inputs stay unchanged, and clean ones pass as the same tensors.
+# - Every call is guarded, in training mode, `eval()` or `no_grad`.
+# - Keyword arguments don't matter.
+#
+# `torch.isnan(value)` gives an answer for each number, while `nan == nan` is `False`.
 #
 # </div>
 
@@ -262,16 +293,21 @@ check("06.1", refuse_nan)
 #
 # <div lang="zh">
 #
-# 前置钩子返回的东西会替换输入；什么也不返回，输入就不变。
+# 门卫只会拒绝，前置钩子却还能修补：它返回的东西会替换输入；什么也不返回，输入就不变。
 #
-# 下面这一层把输入的数相加，所以 `[1, 2]` 得 `3`。4 个钩子里，第一个什么也不返回，另外 3 个都想把输入乘以 `10`，返回的形式却不同：元组、张量、列表。**先猜**，再看最后一层：它要两个输入，钩子却只返回一个张量。
+# 下面这一层把输入的数相加，所以 `[1, 2]` 得 `3`。4 个钩子里，第一个什么也不返回，另外 3 个都想把输入乘以 `10`，
+# 返回的形式却不同：元组、张量、列表。**先猜**，再看最后一层：它要两个输入，钩子却只返回一个张量。
 #
 # </div>
 # <div lang="en">
 #
-# What a pre-hook returns replaces the input; if it returns nothing, the input stays.
+# A guard can only refuse, but a pre-hook can also mend. Whatever the hook returns replaces the input, and if it returns
+# nothing, the input stays.
 #
-# The layer below adds up the numbers of its input, so `[1, 2]` gives `3`. Of the 4 hooks, the first returns nothing; the other 3 all mean to multiply the input by `10`, but return it in different forms: a tuple, a tensor, a list. **Guess first**, and then see what becomes of the last layer, which wants two inputs while its hook returns a single tensor.
+# The layer below adds up the numbers of its input, so `[1, 2]` gives `3`. We try 4 hooks. The first returns nothing.
+# The other 3 are all meant to multiply the input by `10`, but they return the result in different forms: a tuple, a
+# tensor, a list. **Guess first**, and then see what happens to the last layer: it needs two inputs, while its hook
+# returns a single tensor.
 #
 # </div>
 
@@ -312,12 +348,15 @@ with two.register_forward_pre_hook(returns["a tensor"]):
 #
 # <div lang="zh">
 #
-# 元组和张量得到 `30`。既不是元组也不是 `None` 的返回值会被包成元组；列表只算一个值，所以这里报错。它替换**全部**位置参数：层有两个输入而钩子只返回一个张量，第二个就丢了。请返回 `(new, *args[1:])`。
+# 元组和张量得到 `30`。既不是元组也不是 `None` 的返回值，PyTorch 会包成元组。列表只算元组里的一个值，`forward` 收到的就是列表而不是张量，所以这里报错。这个元组替换**全部**位置参数：层有两个输入而钩子只返回一个张量，第二个就丢了。只改第一个，就返回 `(new, *args[1:])`。
 #
 # </div>
 # <div lang="en">
 #
-# The tuple and the tensor give `30`. Whatever is neither a tuple nor `None` is wrapped into a tuple; a list counts as one value, and therefore fails here. It replaces **all** positional arguments: if a layer has two inputs and the hook returns one tensor, the second is lost. Return `(new, *args[1:])`.
+# The tuple and the tensor give `30`. PyTorch wraps a returned value into a tuple, unless it is `None` or a tuple
+# already. A list becomes one value inside that tuple, so `forward` receives a list instead of a tensor, and here it
+# fails. The tuple replaces **all** positional arguments. If a layer has two inputs and the hook returns one tensor, the
+# second input is lost. To change only the first input, return `(new, *args[1:])`.
 #
 # </div>
 # </div>
@@ -327,16 +366,17 @@ with two.register_forward_pre_hook(returns["a tensor"]):
 #
 # <div lang="zh">
 #
-# 就地修改（`mul_`）不必返回什么，看起来更省事。
+# 就地修改（`mul_`）不必返回什么，不是更省事吗？
 #
 # 下面把同一个 `x`，即 `[1, 2]`，送进去两次，钩子每次就地乘以 `10`。**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# Changing the input in place (`mul_`) needs no return value, which looks handy.
+# A hook can also change the input in place (`mul_`). Then it need not return anything, which looks convenient.
 #
-# Below, the same `x`, `[1, 2]`, goes in twice, and the hook multiplies by `10` in place each time. **Guess first.**
+# Let us see whether it really is. Below, the same `x`, `[1, 2]`, goes in twice, and each time the hook multiplies it by
+# `10` in place. **Guess first.**
 #
 # </div>
 
@@ -357,16 +397,20 @@ with adder.register_forward_pre_hook(in_place):
 # %% [markdown]
 # <div lang="zh">
 #
-# 第一次得 `30`，第二次得 `300`，`x` 成了原来的 100 倍：`args[0]` 就是调用者的张量，就地修改，改的是调用者的数据。
+# 第一次得 `30`，第二次却得 `300`，`x` 成了原来的 100 倍：`args[0]` 就是调用者的张量，就地修改，改的是调用者的数据。
 #
-# 返回新的张量就没有这个问题。下面 `x` 又是 `[1, 2]`，挂 3 个钩子：加 `1`，只看，乘 `10`。**先猜。**
+# 返回新的张量就没有这个问题，几个钩子还能一起用。下面 `x` 又是 `[1, 2]`，挂 3 个钩子：第一个加 `1`，第二个只看，
+# 第三个乘以 `10`。**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# The first call gives `30`, the second `300`, and `x` is 100 times what it was: `args[0]` is the caller's own tensor, and changing it in place changes the caller's data.
+# The first call gives `30`, but the second gives `300`, and `x` is now 100 times what it was. The reason is that
+# `args[0]` is the caller's own tensor: a hook that changes it in place changes the caller's data.
 #
-# A new tensor that is returned does no such harm. Below, `x` is `[1, 2]` again, and there are 3 hooks: add `1`, only look, multiply by `10`. **Guess first.**
+# A hook that returns a new tensor does no such harm, and several such hooks can work together. Below, `x` is `[1, 2]`
+# again, and there are 3 hooks: the first adds `1`, the second only looks, and the third multiplies by `10`.
+# **Guess first.**
 #
 # </div>
 
@@ -388,12 +432,15 @@ for handle in handles:
 # %% [markdown]
 # <div lang="zh">
 #
-# 几个钩子依次接力，后一个看到前一个的结果：中间那个看到加过 `1` 的，还没有乘 `10`。两次调用的结果一样，`x` 没有变。
+# 几个钩子像接力一样，后一个看到的，是前面改过的输入：中间那个看到加过 `1` 的，还没有乘 `10`。两次调用的结果一样，
+# `x` 没有变。
 #
 # </div>
 # <div lang="en">
 #
-# Several hooks form a chain, and each sees what the one before it returned: the one in the middle sees the input with `1` added, not yet multiplied by `10`. Both calls give the same, and `x` has not changed.
+# Several hooks form a chain, in which each sees the input as the hooks before it have changed it. The hook in the
+# middle sees the input with `1` added, but not yet multiplied by `10`. Both calls give the same result, and `x` has not
+# changed.
 #
 # </div>
 #
@@ -403,15 +450,24 @@ for handle in handles:
 #
 # <div lang="zh">
 #
-# 写 `normalise(layer, mean, std)`：让层每次（`eval()`、`no_grad` 里也一样）按位置收到的第一个输入变成 `(x - mean) / std`，
-# 其余的（有多有少，也可能是 `None`、数或关键字参数）原样传下去，调用者的 `x` 不变，梯度照样流过。返回句柄。
+# 许多网络的输入要先归一化，调用者却可能忘记。那就让层自己来做。写 `normalise(layer, mean, std)`，返回句柄：从此以后，层按位置收到的第一个输入变成 `(x - mean) / std`。
+#
+# - 每次调用都这样，`eval()`、`no_grad` 里也一样；
+# - 层可能还有别的输入，也可能没有：按位置的、按关键字的、`None` 或数，都原样传下去；
+# - 调用者的 `x` 不变，他可能还要用；
+# - 梯度照样流过，算出 `x` 的那些层才能学习。
 #
 # </div>
 # <div lang="en">
 #
-# Write `normalise(layer, mean, std)`: in every call, also in `eval()` or `no_grad`, the layer's first input, given by position, becomes
-# `(x - mean) / std`, the others, if any (`None`, numbers and keyword arguments, too), pass as they are, the caller's `x`
-# does not change, and the gradient still flows. Return the handle.
+# Many networks expect a normalised input, but callers may forget to normalise it. So let the layer do it by itself.
+# Write `normalise(layer, mean, std)`, which returns a handle. From then on, the first input that the layer receives by
+# position becomes `(x - mean) / std`.
+#
+# - This happens in every call, also in `eval()` or `no_grad`.
+# - The layer may have other inputs or none: by position, by keyword, `None` or numbers. All of them pass unchanged.
+# - The caller's `x` does not change, because the caller may still need it.
+# - The gradient still flows, so that whatever computed `x` can learn.
 #
 # </div>
 
@@ -439,12 +495,17 @@ check("06.2", normalise)
 #
 # <div lang="zh">
 #
-# 一个 8 层的网络，其中一层的权重是应有的 50 倍。给每一层挂一个前置钩子，记下输入的标准差。柱子从哪一层起变高，坏的就是它**前面**的一层。然后在第 4 层的入口再挂一个钩子，把输入缩回来，当作急救。这个钩子最后才挂上。
+# 是哪一层把数放大了？一个 8 层的网络，其中一层的权重是应有的 50 倍。给每一层挂一个前置钩子，记下输入的标准差：
+# 柱子从哪一层起变高，坏的就是它**前面**的一层。然后在第 4 层的入口再挂一个钩子，把输入缩回来，当作急救。
+# 这个钩子最后才注册。
 #
 # </div>
 # <div lang="en">
 #
-# In a network of 8 layers, one has weights 50 times as large as they should be. A pre-hook on every layer notes the standard deviation of its input: where the bars jump up, the layer **before** is at fault. Then, as first aid, one more pre-hook on layer 4 scales its input back. That hook is registered last.
+# Pre-hooks are good at finding where something goes wrong. The network below has 8 layers, and one of them has weights
+# 50 times as large as they should be. A pre-hook on every layer notes the standard deviation of its input. Where the
+# bars jump up, the layer **before** is at fault. Then we give first aid: one more pre-hook, on layer 4, scales the
+# input back. This hook is registered last.
 #
 # </div>
 
@@ -490,12 +551,15 @@ _ = ax.set(yscale="log", ylabel="std of the input", xlabel="layer")
 # %% [markdown]
 # <div lang="zh">
 #
-# 第 4 层的橙色柱子还是高的：记录的钩子先注册，所以先运行，看到的是急救之前的输入；从第 5 层起才恢复。坏的是第 3 层。
+# 坏的是第 3 层，因为第 4 层的输入最先变大。可是急救就在第 4 层，橙色柱子为什么还是高的？记录的钩子先注册，所以先运行，
+# 看到的是急救之前的输入；从第 5 层起才恢复。
 #
 # </div>
 # <div lang="en">
 #
-# The orange bar of layer 4 is still high: the hook that notes was registered first, so it runs first and sees the input before the first aid; from layer 5 on all is well. Layer 3 is at fault.
+# Layer 3 is at fault, because layer 4 is the first whose input is too large. But why is the orange bar of layer 4 still
+# high, despite the first aid? The hook that notes the size was registered first, so it also runs first and sees the
+# input before the first aid. From layer 5 on, the input is back to normal.
 #
 # </div>
 #
@@ -503,12 +567,13 @@ _ = ax.set(yscale="log", ylabel="std of the input", xlabel="layer")
 #
 # <div lang="zh">
 #
-# 回到门卫。同一个坏输入送两次，第二次按关键字传：`layer(input=broken)`。**先猜。**
+# 回到门卫：入口都守住了吗？同一个坏输入送两次，第二次按关键字传：`layer(input=broken)`。**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# Back to the guard. The same bad input comes twice, the second time by keyword: `layer(input=broken)`. **Guess first.**
+# Let us go back to the guard. Does it really watch every way in? The same bad input comes twice, the second time by
+# keyword: `layer(input=broken)`. **Guess first.**
 #
 # </div>
 
@@ -546,12 +611,15 @@ with layer.register_forward_pre_hook(guard):
 #
 # <div lang="zh">
 #
-# 只拦住一次。普通的前置钩子只收到位置参数；按关键字调用时，`args` 是空的 `()`，门卫什么也没看到。要看全，注册时写 `with_kwargs=True`。
+# 门卫只拦住一次。普通的前置钩子只收到位置参数；按关键字调用时，`args` 是空的 `()`，门卫什么也没看到。要看到全部参数，
+# 注册时写 `with_kwargs=True`。
 #
 # </div>
 # <div lang="en">
 #
-# Only one is stopped. A plain pre-hook receives positional arguments only; in a call by keyword, `args` is an empty `()`, and the guard sees nothing. To see everything, register it with `with_kwargs=True`.
+# The guard stops only one of the two calls. A plain pre-hook receives positional arguments only; when the input comes
+# by keyword, `args` is an empty `()`, and the guard sees nothing. To let a hook see all arguments, register it with
+# `with_kwargs=True`.
 #
 # </div>
 # </div>
@@ -561,12 +629,15 @@ with layer.register_forward_pre_hook(guard):
 #
 # <div lang="zh">
 #
-# 这样注册的钩子收到 `(module, args, kwargs)`。要改输入，就返回一对 `(args, kwargs)`。有人放进这一对的是 `args[0]`，而不是 `args`。`x` 有 1 行 2 列，`adder` 应当给出 `1×1`。**先猜。**
+# 用 `with_kwargs=True` 注册的钩子收到 `(module, args, kwargs)`。要改输入，就返回一对 `(args, kwargs)`。
+# 要是有人放进去的不是 `args`，而是 `args[0]` 呢？`x` 有 1 行 2 列，`adder` 应当给出 `1×1`。**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# A hook that was registered in this way receives `(module, args, kwargs)`. To change the input it returns a pair `(args, kwargs)`. Suppose somebody puts `args[0]` into the pair instead of `args`. `x` has 1 row and 2 columns, so `adder` should give `1×1`. **Guess first.**
+# A hook registered with `with_kwargs=True` receives `(module, args, kwargs)`. To change the input, it returns a pair
+# `(args, kwargs)`. That is easy to get wrong: suppose somebody puts `args[0]` into the pair instead of `args`. `x` has
+# 1 row and 2 columns, so `adder` should give `1×1`. What will it give now? **Guess first.**
 #
 # </div>
 
@@ -601,12 +672,15 @@ for form, hook in returns.items():
 # %% [markdown]
 # <div lang="zh">
 #
-# 这里不再自动包成元组。`args[0]` 是一个张量，被当成参数的列表，按行拆开：这里恰好只有一行，所以少了一维却不报错；有两行，就成了两个参数，`forward` 会报错。
+# 钩子返回一对时，PyTorch 不再包成元组。`args[0]` 是一个张量，被当成参数的列表，按行拆开：这里恰好只有一行，
+# 所以少了一维却不报错；有两行，就成了两个参数，`forward` 会报错。
 #
 # </div>
 # <div lang="en">
 #
-# Nothing is wrapped here. `args[0]` is a tensor; it is taken for the list of arguments and unpacked by rows. With just one row, as here, a dimension is lost without an error; with two rows, `forward` would get two arguments and fail.
+# When a hook returns a pair, PyTorch wraps nothing into a tuple. `args[0]` is a tensor, but it is taken for
+# the list of arguments and unpacked row by row. Here there is just one row, so a dimension is lost without an error.
+# With two rows, `forward` would get two arguments and fail.
 #
 # </div>
 #
@@ -616,16 +690,26 @@ for form, hook in returns.items():
 #
 # <div lang="zh">
 #
-# 写 `log_kwargs(layer, log)`：每次调用（`eval()`、`no_grad` 里也一样，`forward` 抛出异常的也算）都往列表 `log` 里加一个
-# 新字典，装着关键字参数；张量只记形状（元组），别的值照原样：`None`、列表、NumPy 数组也是。没有关键字参数就加 `{}`，
-# 和上次一样也再加一项。层的行为不变，返回句柄。
+# 查错时，常想知道一层收到了哪些关键字参数。写 `log_kwargs(layer, log)`，返回句柄：每次调用都往列表 `log` 里加一个新字典，装着那次的关键字参数。
+#
+# - 张量只记形状（元组），省内存；别的值照原样记，`None`、列表、NumPy 数组也是；
+# - 没有关键字参数就加 `{}`，这样每次调用都有一项；
+# - 每次都记：`eval()`、`no_grad` 里，参数和上次一样时，还有 `forward` 抛出异常时，这时最需要记录；
+# - 只是观察，层的行为不变。
 #
 # </div>
 # <div lang="en">
 #
-# Write `log_kwargs(layer, log)`. Every call, also in `eval()` or `no_grad`, with the same values again, or if `forward`
-# raises, appends to the list `log` a new dictionary of its keyword arguments (`{}` if none): of a tensor its shape (a
-# tuple), others as they are, also `None`, lists, NumPy arrays. The layer behaves as before; return the handle.
+# When a model misbehaves, it helps to know which keyword arguments a layer received. Write `log_kwargs(layer, log)`,
+# which returns a handle. Every call of the layer appends a new dictionary to the list `log`, with the keyword arguments
+# of that call.
+#
+# - For a tensor, log only its shape (a tuple), to save memory. Log any other value as it is, even if it is `None`, a
+#   list or a NumPy array.
+# - A call without keyword arguments appends `{}`, so that the log has an entry for each call.
+# - Every call counts: in `eval()`, under `no_grad`, with the same values again, and also if `forward` raises, which is
+#   when you need the log most.
+# - The layer behaves as before, because you only watch.
 #
 # </div>
 
@@ -656,12 +740,17 @@ check("06.3", log_kwargs)
 #
 # <div lang="zh">
 #
-# `register_module_forward_pre_hook` 注册的是**全局钩子**，它不属于哪一个模块：进程里每个模块被调用时都触发它。所以用完一定要取下，最好放进 `with`。返回单个张量时，照样会包成元组。它也能加上 `with_kwargs=True`，看到关键字参数吗？
+# `register_module_forward_pre_hook` 注册的**全局钩子**不属于哪一个模块：
+# 进程里每个模块被调用时都触发它（早已编译好的代码除外，见 8.9 节）。所以用完一定要取下，最好放进 `with`。
+# 返回单个张量时，照样会包成元组。它也能加上 `with_kwargs=True`，看到关键字参数吗？
 #
 # </div>
 # <div lang="en">
 #
-# `register_module_forward_pre_hook` registers a **global hook**, which belongs to no module: it fires for every module in the process that is called. So always remove it when you are done, preferably by a `with` block. A single tensor that it returns is wrapped into a tuple as before. Can it, too, be given `with_kwargs=True` to see keyword arguments?
+# Sometimes you want to watch all modules at once. `register_module_forward_pre_hook` registers a **global hook**, which
+# belongs to no single module: whichever module is called in this process, it fires (except in code compiled before,
+# section 8.9). So always remove it when you are done, preferably with a `with` block. A single tensor that it returns
+# is wrapped into a tuple as before. Can it also be given `with_kwargs=True`, to see keyword arguments?
 #
 # </div>
 
@@ -686,12 +775,14 @@ except TypeError as error:
 # %% [markdown]
 # <div lang="zh">
 #
-# 不能：在 torch 2.15.0 里，全局前置钩子没有 `with_kwargs`，按关键字传的它看不见。上面 `Linear` 的第二次调用，它看到 0 个位置参数。
+# 不能：在 torch 2.15.0 里，全局前置钩子没有 `with_kwargs`，按关键字传的它看不见。上面第二次调用 `Linear` 时，
+# 它看到 0 个位置参数。
 #
 # </div>
 # <div lang="en">
 #
-# It cannot: in torch 2.15.0 the global pre-hook has no `with_kwargs`, and does not see what comes by keyword. In the second call of `Linear` above, it sees 0 positional arguments.
+# No. In torch 2.15.0 a global pre-hook cannot be registered with `with_kwargs`, so it does not see what is passed by
+# keyword. When `Linear` was called for the second time above, the hook saw 0 positional arguments.
 #
 # </div>
 #
@@ -699,12 +790,15 @@ except TypeError as error:
 #
 # <div lang="zh">
 #
-# 前置钩子收到的模块也可以改。下面的钩子在每次运行之前算出 `forward` 要用的 `weight`：它是 `weight_raw` 的 `exp()`，所以权重永远是正数。训练三步。**先猜。**
+# 前置钩子能改的不只是输入，还有模块。下面的钩子在每次运行之前算出 `forward` 要用的 `weight`：
+# 它是 `weight_raw` 的 `exp()`，所以权重不会是负数。训练三步。**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# A pre-hook can also change the module that it receives. Below, a hook computes the `weight` that `forward` uses before each run, as the `exp()` of `weight_raw`, so that weights are always positive. It is trained for three steps. **Guess first.**
+# A pre-hook can change more than the input, because it also receives the module. Before each `forward`, the hook below
+# computes the `weight` that `forward` is going to use, as the `exp()` of `weight_raw`, so no weight is ever negative.
+# We train this layer for three steps. **Guess first.**
 #
 # </div>
 
@@ -734,12 +828,15 @@ print("parameters:", [name for name, _ in layer.named_parameters()])
 # %% [markdown]
 # <div lang="zh">
 #
-# 参数里只有 `weight_raw`，`weight` 是当场算出的普通张量。梯度穿过 `exp()` 到达 `weight_raw`；exp 的导数是它自己，所以打印出来的梯度就等于用过的权重。如果取下钩子，`weight` 会停在最后一次算出的值，不再跟着 `weight_raw` 变。
+# 参数只有 `weight_raw`，`weight` 是当场算出的普通张量。梯度穿过 `exp()` 到达 `weight_raw`；exp 的导数是它自己，
+# 所以打印出来的梯度就等于用过的权重。如果取下钩子，`weight` 会停在最后一次算出的值，不再跟着 `weight_raw` 变。
 #
 # </div>
 # <div lang="en">
 #
-# Only `weight_raw` is a parameter; `weight` is a plain tensor, computed on the spot. The gradient passes through `exp()` to `weight_raw`, and as exp is its own derivative, the printed gradient equals the weight that was used. If the hook were removed, `weight` would keep its last value and no longer follow `weight_raw`.
+# The only parameter is `weight_raw`, while `weight` is a plain tensor, computed on the spot. The gradient passes
+# through `exp()` to `weight_raw`. Since exp is its own derivative, the printed gradient equals the weight that was
+# used. What if you removed the hook? Then `weight` would keep its last value and no longer follow `weight_raw`.
 #
 # </div>
 #
@@ -749,25 +846,32 @@ print("parameters:", [name for name, _ in layer.named_parameters()])
 #
 # <div lang="zh">
 #
-# 照样写 `standardise(conv)`，公式换成权重标准化：
+# 同样的办法，换个公式，就是权重标准化：
 #
 # $\hat W=\dfrac{W-\mu}{\sqrt{\sigma^2+10^{-5}}}$
 #
-# $\mu$ 和 $\sigma^2$ **每个输出通道**各算各的：对维度 `(1, 2, 3)` 求，`keepdim=True`，方差用 `correction=0`。
-# 可训练的叫 `weight_raw`，就是原来的那个 `Parameter`，冻结的仍冻结；偏置不变。`weight` 变成普通的张量，不进 `state_dict`；
-# 每次前向传播前（`eval()`、`no_grad` 里也一样）都从当时的 `weight_raw` 重算。返回句柄。
+# 写 `standardise(conv)`，让 `conv` 用标准化过的权重，返回句柄。
+#
+# - $\mu$ 和 $\sigma^2$ **每个输出通道**各算各的：对维度 `(1, 2, 3)` 求，`keepdim=True`，方差用 `correction=0`；
+# - 可训练的叫 `weight_raw`，就是原来的那个 `Parameter`，冻结的仍冻结；偏置不变；
+# - `weight` 变成普通的张量，不进 `state_dict`；
+# - 训练会改变 `weight_raw`，所以每次前向传播前（`eval()`、`no_grad` 里也一样）都从当时的值重算。
 #
 # </div>
 # <div lang="en">
 #
-# Likewise write `standardise(conv)` with weight standardisation:
+# The same trick with another formula gives you weight standardisation:
 #
 # $\hat W=\dfrac{W-\mu}{\sqrt{\sigma^2+10^{-5}}}$
 #
-# **Each output channel** has its $\mu$ and $\sigma^2$: over dims `(1, 2, 3)` with `keepdim=True`, the variance with
-# `correction=0`. `weight_raw` is the `Parameter` that `weight` was, frozen if it was; the bias stays. `weight`
-# becomes a plain tensor outside `state_dict`, recomputed from the current `weight_raw` before every forward, also in
-# `eval()` or `no_grad`. Return the handle.
+# Write `standardise(conv)`, which makes `conv` use standardised weights and returns a handle.
+#
+# - **Each output channel** has its own $\mu$ and $\sigma^2$, taken over dims `(1, 2, 3)` with `keepdim=True`, the
+#   variance with `correction=0`.
+# - What is trained is `weight_raw`, the `Parameter` that `weight` was, still frozen if it was. The bias stays.
+# - `weight` becomes a plain tensor outside `state_dict`.
+# - Training changes `weight_raw`, so `weight` is recomputed from its current value before every forward, also in
+#   `eval()` or `no_grad`.
 #
 # </div>
 
@@ -800,12 +904,17 @@ check("06.4", standardise)
 #
 # <div lang="zh">
 #
-# PyTorch 自己也这样做：剪枝工具 `prune` 用一个前置钩子，把 `weight_orig` 乘上掩码，得到 `weight`。另一个工具 `parametrize` 做同样的事，却不用钩子。我们用 `deepcopy` 复制两个运行过的模块：6.11 节的 `layer`，和一个用 `parametrize` 写的。**先猜。**
+# PyTorch 自己也这样做：剪枝工具 `prune` 用一个前置钩子，把 `weight_orig` 乘上掩码，得到 `weight`。
+# 另一个工具 `parametrize` 做同样的事，却不用钩子，这有什么好处？我们用 `deepcopy` 复制两个运行过的模块：
+# 6.11 节的 `layer`，和一个用 `parametrize` 写的。**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# PyTorch does the same: its pruning tool `prune` uses a pre-hook that multiplies `weight_orig` by a mask to make `weight`. Another tool, `parametrize`, does the job without a hook. With `deepcopy` we copy two modules that have run: the `layer` of section 6.11, and one made with `parametrize`. **Guess first.**
+# PyTorch itself uses this trick. Its pruning tool `prune` has a pre-hook that multiplies `weight_orig` by a mask to
+# make `weight`. Another tool, `parametrize`, does the same job without a hook. To see why one would want that, we take
+# two modules that have run, the `layer` of section 6.11 and one made with `parametrize`, and copy them with `deepcopy`.
+# **Guess first.**
 #
 # </div>
 
@@ -846,12 +955,17 @@ handle.remove()
 #
 # <div lang="zh">
 #
-# 前置钩子每次都把一个带计算图的张量存成 `module.weight`，而 `deepcopy` 只能复制叶子，所以这样的模块最近一次运行时要是开着梯度，就复制不了。要让权重由别的张量算出来，用 `torch.nn.utils.parametrize`：它在读取 `weight` 的时候才计算，不把结果留在模块里。
+# 前置钩子把一个带计算图的张量存成了 `module.weight`，而 `deepcopy` 只能复制叶子。所以这样的模块，只要没有冻结，
+# 最近一次运行时又开着梯度，就复制不了。要让权重由别的张量算出来，请用 `torch.nn.utils.parametrize`：
+# 它在读取 `weight` 的时候才计算，不把结果留在模块里。
 #
 # </div>
 # <div lang="en">
 #
-# The pre-hook stores a tensor with its graph as `module.weight`, and `deepcopy` can copy only leaves, so a module like this cannot be copied if its last run had gradients on. To compute a weight from other tensors, use `torch.nn.utils.parametrize`: it computes `weight` when it is read and does not leave the result in the module.
+# The pre-hook stores a tensor with its graph as `module.weight`, but `deepcopy` can copy only leaves. So a module like
+# this, unless it is frozen, cannot be copied if its last run had gradients on. To compute a weight from other tensors,
+# use `torch.nn.utils.parametrize` instead: it computes `weight` when it is read and does not leave the result in the
+# module.
 #
 # </div>
 # </div>
@@ -862,19 +976,19 @@ handle.remove()
 # <div lang="zh">
 #
 # 1. 前置钩子在 `forward` 之前运行。它收到 `(module, args)`，`args` 是元组。
-# 2. 抛出异常就能拦住坏输入，`forward` 不会运行，层里什么都不会弄脏。
+# 2. 要拒绝坏输入，就抛出异常：`forward` 不会运行，层里什么都不会弄脏。
 # 3. 返回的东西替换全部位置参数；单个值会被包成元组。
-# 4. 不要就地修改：那是调用者的张量。
+# 4. 不要就地修改输入，因为那是调用者的张量。
 # 5. 要看到关键字参数，注册时写 `with_kwargs=True`。这样的钩子要改输入，就返回 `(args, kwargs)`。
 #
 # </div>
 # <div lang="en">
 #
 # 1. A pre-hook runs before `forward`. It receives `(module, args)`, where `args` is a tuple.
-# 2. Raise an exception to refuse bad input: `forward` does not run, and nothing in the layer is spoilt.
-# 3. What it returns replaces all positional arguments; a single value is wrapped into a tuple.
-# 4. Do not change in place: the tensor is the caller's.
-# 5. To see keyword arguments, register with `with_kwargs=True`. To change the input, such a hook returns `(args, kwargs)`.
+# 2. To refuse bad input, raise an exception: then `forward` does not run, and nothing in the layer is spoilt.
+# 3. What a pre-hook returns replaces all positional arguments. A single value is wrapped into a tuple.
+# 4. Do not change the input in place, because the tensor belongs to the caller.
+# 5. To see keyword arguments, register the hook with `with_kwargs=True`. To change the input, such a hook returns `(args, kwargs)`.
 #
 # </div>
 
@@ -882,14 +996,14 @@ handle.remove()
 # ## 6.14 回想一下 · Recall
 #
 # <div lang="zh">
-# <details><summary>1. 为什么查 <code>nan</code> 要用前置钩子，而不用 <code>register_forward_hook</code>？</summary>后者运行时，层已经用过坏输入；如果是训练模式下的 BatchNorm，它的统计已经脏了。</details>
+# <details><summary>1. 为什么查 <code>nan</code> 要用前置钩子，而不用 <code>register_forward_hook</code>？</summary><code>register_forward_hook</code> 的钩子运行时，层已经用过坏输入；如果是训练模式下的 BatchNorm，它的统计已经脏了。</details>
 # <details><summary>2. 层有两个输入，只想改第一个，返回什么？</summary><code>(new, *args[1:])</code></details>
 # <details><summary>3. 钩子看到的 <code>args</code> 是 <code>()</code>，为什么？</summary>输入是按关键字传的；注册时写 <code>with_kwargs=True</code>。</details>
 # </div>
 # <div lang="en">
-# <details><summary>1. Why look for <code>nan</code> in a pre-hook and not with <code>register_forward_hook</code>?</summary>When the latter runs, the layer has already used the bad input; if it is BatchNorm in training mode, its statistics are spoilt.</details>
+# <details><summary>1. Why look for <code>nan</code> in a pre-hook and not with <code>register_forward_hook</code>?</summary>When a hook of <code>register_forward_hook</code> runs, the layer has already used the bad input. If the layer is BatchNorm in training mode, its statistics are spoilt by then.</details>
 # <details><summary>2. A layer has two inputs and you change only the first. What do you return?</summary><code>(new, *args[1:])</code></details>
-# <details><summary>3. A hook sees <code>()</code> for <code>args</code>. Why?</summary>The input came by keyword; register with <code>with_kwargs=True</code>.</details>
+# <details><summary>3. A hook sees <code>()</code> for <code>args</code>. Why?</summary>The input came by keyword. To see it, register the hook with <code>with_kwargs=True</code>.</details>
 # </div>
 
 # %% [markdown]
@@ -897,12 +1011,15 @@ handle.remove()
 #
 # <div lang="zh">
 #
-# 6.12 节的 `torch.nn.utils.prune` 就靠一个前置钩子：可训练的叫 `weight_orig`，每次前向传播之前乘上掩码得到 `weight`，写法和你的练习 06.4 如出一辙。想读源代码，搜索 `BasePruningMethod`。下面是你到目前为止的进度。
+# 6.12 节的 `torch.nn.utils.prune` 就靠一个前置钩子：可训练的叫 `weight_orig`，每次前向传播之前乘上掩码得到 `weight`，
+# 写法和你的练习 06.4 如出一辙。想读源代码，搜索 `BasePruningMethod`。下面是你到目前为止的进度。
 #
 # </div>
 # <div lang="en">
 #
-# The `torch.nn.utils.prune` of section 6.12 rests on a pre-hook: what is trained is called `weight_orig`, and before each forward it is multiplied by a mask to make `weight`, just as in your exercise 06.4. To read its source, search for `BasePruningMethod`. Below is your progress so far.
+# The `torch.nn.utils.prune` of section 6.12 is built on a pre-hook. What is trained is called `weight_orig`. Before
+# each forward, the hook multiplies it by a mask to make `weight`, just as in your exercise 06.4. To read its source,
+# search for `BasePruningMethod`. Below you see your progress so far.
 #
 # </div>
 

@@ -21,18 +21,23 @@ LanguageToggle()
 #
 # <div lang="zh">
 #
-# 我们从第 05 课的小网络开始：一个卷积，两个通道的权重全是 `1` 和全是 `2`，后面接 `2×2` 的最大池化。输入是一张 `1×1×4×4`、全是 `1` 的图，输出和一个随机目标比较，用 L1 损失。
+# 我们接着用第 05 课的小网络：先是一个卷积，两个通道的权重分别全是 `1` 和全是 `2`；再接一个 `2×2` 的最大池化。输入是一张 `1×1×4×4`、全是 `1` 的图，输出用 L1 损失和一个随机目标比较。
 #
-# 许多旧教程用 `register_backward_hook` 看梯度。钩子收到的第二个参数叫 `grad_input`，顾名思义，应该是**输入**的梯度。这个卷积只有一个输入。下面的钩子给 `grad_input` 里的每一项打印一行 `in grad_input`。**先猜。**
+# 许多老教程用 `register_backward_hook` 看梯度。它的钩子收到的第二个参数叫 `grad_input`，顾名思义，应该是**输入**的梯度，而这个卷积只有一个输入。真是这样吗？下面的钩子给 `grad_input` 里的每一项打印一行 `in grad_input`。**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# We begin with the small net of lesson 05: a convolution with two channels, whose weights are all `1` and all `2`, followed by a `2×2` max pool. The input is a `1×1×4×4` picture of ones, and the output is compared with a random target by L1 loss.
+# We begin with the small net of lesson 05. Its convolution has two channels: in the first all weights are `1`, in the
+# second all weights are `2`. A `2×2` max pool follows. The input is a `1×1×4×4` picture of ones, and L1 loss compares
+# the output with a random target.
 #
-# Many old tutorials watch gradients with `register_backward_hook`. The second argument that its hook receives is called `grad_input`, so it should be the gradient of the **input**, and this convolution has only one.
+# We want to know which gradient comes back to the convolution. Many old tutorials use `register_backward_hook` for
+# that. The second argument that its hook receives is called `grad_input`, so it should be the gradient of the
+# **input**, and this convolution has only one input.
 #
-# The hook below prints a line `in grad_input` for each of its entries. **Guess first.**
+# Is that true? The hook below prints a line `in grad_input` for each entry of `grad_input`. How many lines do you
+# expect? **Guess first.**
 #
 # </div>
 
@@ -74,12 +79,15 @@ with warnings.catch_warnings(record=True) as caught, net[0].register_backward_ho
 # %% [markdown] tags=["F16"]
 # <div lang="zh">
 #
-# 三行，可是只有第一行说的是输入，而且是 `None`，因为这张图不需要梯度。另外两行是权重和偏置的梯度。旧式钩子其实挂在产生输出的那个**运算**上，而不在模块上：卷积这个运算有三个输入，图、权重和偏置。
+# 钩子打印了三行，只有第一行说的是输入。它是 `None`，因为这张图不需要梯度；另外两行是权重和偏置的梯度。原来，旧式钩子并不挂在模块上，而是挂在产生输出的那个**运算**上。卷积作为运算有三个输入：图、权重和偏置。
 #
 # </div>
 # <div lang="en">
 #
-# Three lines, of which only the first is about the input; it is `None` because this picture needs no gradient. The other two are the gradients of weight and bias. The legacy hook actually sits on the **operation** that makes the output, not on the module, and a convolution as an operation has three inputs: picture, weight and bias.
+# The hook printed three lines, and only the first is about the input. It says `None`, because this picture needs no
+# gradient. The other two are the gradients of weight and bias. How did they get into `grad_input`? The legacy hook
+# does not really sit on the module. It sits on the **operation** that makes the output, and a convolution as an
+# operation has three inputs: picture, weight and bias.
 #
 # </div>
 #
@@ -89,12 +97,14 @@ with warnings.catch_warnings(record=True) as caught, net[0].register_backward_ho
 #
 # <div lang="zh">
 #
-# 别用 `register_backward_hook`：它的 `grad_input` 属于一个运算，不属于模块。torch 2.15.0 在这里会警告，不过措辞不合：什么也没有少（missing），反而多出两项。同一个模块上，旧式和完整的反向钩子不能混用。
+# 别用 `register_backward_hook`：它的 `grad_input` 属于某个运算，不属于模块。torch 2.15.0 的警告在这里帮不上忙：它说会缺（missing）几项，其实反而多了两项，就是权重和偏置的。另外，同一个模块上，旧式和完整的反向钩子不能混用，否则 PyTorch 会报错。
 #
 # </div>
 # <div lang="en">
 #
-# Do not use `register_backward_hook`: its `grad_input` belongs to an operation and not to the module. torch 2.15.0 warns here, in words that do not fit: nothing is missing, two entries are too many. One module cannot have both legacy and full backward hooks.
+# Do not use `register_backward_hook`, because its `grad_input` belongs to an operation and not to the module. The
+# warning of torch 2.15.0 is no help here. It says that entries will be missing, but there are two too many, those of
+# weight and bias. And you cannot mix legacy and full backward hooks on one module: PyTorch raises an error.
 #
 # </div>
 # </div>
@@ -104,16 +114,17 @@ with warnings.catch_warnings(record=True) as caught, net[0].register_backward_ho
 #
 # <div lang="zh">
 #
-# 正确的工具是 `register_full_backward_hook`，钩子收到的三个参数和上面一样。
+# 正确的工具是 `register_full_backward_hook`。它的钩子也收到那三个参数，但这次说的是模块本身。
 #
-# 我们让 `6×5` 的输入进入 `Linear(5, 3)`。**先猜。**
+# 我们把 `6×5` 的输入送进 `Linear(5, 3)`，看钩子收到什么形状。**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# The right tool is `register_full_backward_hook`; its hook takes the same three arguments.
+# The right tool is `register_full_backward_hook`. Its hook takes the same three arguments, but this time they are
+# about the module itself.
 #
-# An input of `6×5` goes into `Linear(5, 3)`. **Guess first.**
+# We send an input of `6×5` through `Linear(5, 3)`. Which shapes will the hook find? **Guess first.**
 #
 # </div>
 
@@ -145,16 +156,22 @@ with layer.register_full_backward_hook(report):
 # %% [markdown]
 # <div lang="zh">
 #
-# 梯度的形状总是和它所属的张量相同。`grad_output` 属于这一层的**输出**，所以是 `6×3`；`grad_input` 属于**输入**，所以是 `6×5`。输入和输出说的是前向传播的方向，反向传播时，`grad_output` 先到，`grad_input` 后算出来。两个都是元组，因为一层可以有几个输入和几个输出。
+# 梯度的形状总是和它所属的张量相同。`grad_output` 属于这一层的**输出**，所以是 `6×3`；`grad_input` 属于**输入**，所以是 `6×5`。「输入」「输出」说的是前向传播的方向，反向传播正好倒过来：`grad_output` 先到，再由它算出 `grad_input`。两个都是元组，因为一层可以有几个输入和几个输出。
 #
-# 下面的控件把一个两层的网络走一遍，这一课讲的是其中的 `backward_pre` 和 `backward`。**先猜一猜**：反向传播里，`Linear` 和 `Tanh` 谁的 `backward_pre` 先触发？轮到另一层的 `backward_pre` 时，先触发的那一层，`backward` 触发过了吗？再一步一步往后点，看猜得对不对。
+# 下面的控件把一个两层的网络逐个事件走一遍，这一课讲的是 `backward_pre` 和 `backward`。**先猜一猜**：反向传播时，`Linear` 和 `Tanh` 谁的 `backward_pre` 先触发？另一层的 `backward_pre` 触发时，先来的那一层触发过 `backward` 了吗？再一步一步往后点，对照一下。
 #
 # </div>
 # <div lang="en">
 #
-# A gradient always has the shape of the tensor that it belongs to. `grad_output` belongs to the **output** of the layer, hence `6×3`; `grad_input` belongs to its **input**, hence `6×5`. Input and output are meant as in forward; in backward, `grad_output` comes first and `grad_input` is computed from it. Both are tuples, because a layer may have several inputs and outputs.
+# A gradient always has the shape of the tensor that it belongs to. `grad_output` belongs to the **output** of the
+# layer, so it is `6×3`, and `grad_input` belongs to the **input**, so it is `6×5`. The words input and output are
+# meant as in forward. Backward goes the other way: `grad_output` arrives first, and `grad_input` is computed from it.
+# Both are tuples, because a layer may have several inputs and outputs.
 #
-# The widget below takes a net of two layers through one pass; this lesson is about its `backward_pre` and `backward`. **Guess first**: in backward, whose `backward_pre` fires first, that of `Linear` or of `Tanh`? And by the time that of the other layer fires, has the layer that came first had its `backward`? Then step through it and see.
+# The widget below takes a net of two layers through one pass, event by event. This lesson is about two kinds of
+# events, `backward_pre` and `backward`. **Guess first**: in backward, which layer fires `backward_pre` first,
+# `Linear` or `Tanh`? And when the other layer fires `backward_pre`, has the first layer already fired `backward`?
+# Then step through the events and see.
 #
 # </div>
 
@@ -164,12 +181,20 @@ HookTimeline(nn.Sequential(nn.Linear(5, 3), nn.Tanh()), torch.ones(6, 5, require
 # %% [markdown]
 # <div lang="zh">
 #
-# `Tanh` 先，因为反向传播从最后一层开始。`Linear` 的 `backward_pre` 触发时，`Tanh` 的 `backward` 已经触发过了：`Tanh` 的 `grad_input` 算出来，才有 `Linear` 的 `grad_output`。网络自己也是模块，它的 `backward_pre` 在最前；这里的输入需要梯度，所以它的 `backward` 在这两层的之后。
+# `Tanh` 在先，因为反向传播从最后一层开始。轮到 `Linear` 的 `backward_pre` 时，`Tanh` 的 `backward` 已经触发过了：`Tanh` 的 `grad_input` 就是 `Linear` 的 `grad_output`，得先算出来。
+#
+# 网络自己也是模块，它的两个事件把各层的夹在中间：`backward_pre` 排在各层之前；`backward` 要等整个网络输入的梯度，那是最后才算出来的，所以排在各层之后。（这里的输入需要梯度；不需要时会怎样，下一节就会看到。）
 #
 # </div>
 # <div lang="en">
 #
-# `Tanh` comes first, because backward begins with the last layer. When `backward_pre` of `Linear` fires, `Tanh` has had its `backward`: only when the `grad_input` of `Tanh` has been computed is there a `grad_output` for `Linear`. The net is a module as well: its `backward_pre` comes before those of its layers and, as the input needs a gradient here, its `backward` after theirs.
+# `Tanh` comes first, because backward begins with the last layer. By the time `Linear` fires `backward_pre`, `Tanh` has
+# already fired `backward`. The reason is that the `grad_input` of `Tanh` becomes the `grad_output` of `Linear`, so it
+# has to be computed first.
+#
+# The net is a module as well, and its events enclose those of its layers. Its `backward_pre` comes before theirs. Its
+# `backward` waits for the gradient of the net's input, which is computed last, so it comes after theirs. (The input
+# needs a gradient here. The next section shows what happens if it does not.)
 #
 # </div>
 #
@@ -177,14 +202,15 @@ HookTimeline(nn.Sequential(nn.Linear(5, 3), nn.Tanh()), torch.ones(6, 5, require
 #
 # <div lang="zh">
 #
-# 到现在为止，`x` 都需要梯度。训练时，第一层的输入是数据，不需要梯度，也就没有人去算它。我们在第一层上挂一个完整钩子。**先猜。**
+# 前面的 `x` 都需要梯度。可是训练时，第一层的输入是数据，不需要梯度，也就没有人去算。在这样的第一层上挂一个完整钩子，会怎样？**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# So far, `x` has needed a gradient. In training, the input of the first layer is data, which needs none, and so nobody computes it.
+# So far, `x` has needed a gradient. In training, however, the input of the first layer is data. Data need no
+# gradient, and so nobody computes one.
 #
-# We attach a full hook to such a first layer. **Guess first.**
+# What does a full hook on such a first layer do? Will it fire at all, and what will it receive? **Guess first.**
 #
 # </div>
 
@@ -234,16 +260,28 @@ handle.remove()
 # %% [markdown]
 # <div lang="zh">
 #
-# 钩子照样触发，只是收到 `(None,)`。因为没有输入的梯度可等，`grad_output` 一到它就触发，这时 `weight.grad` 还没有写好；输入需要梯度时，它要等 `grad_input` 算出来，而 `Linear` 的 `weight.grad` 已经先写好了。整个网络也一样：输入是数据时，它的 `backward` 比各层的都早。
+# 输入不需要梯度时，钩子照样触发，收到的是 `(None,)`。没有输入的梯度可等，`grad_output` 一到它就触发，这时 `weight.grad` 还没有写好。
 #
-# `grad_output` 里也会有 `None`：注意力层返回两个张量，而损失没有用到后一个，那一项就是 `None`。
+# 输入需要梯度时，钩子要等 `grad_input` 算出来，那时这里的 `Linear` 已经写好了 `weight.grad`。只用 `torch.autograd.grad` 求权重的梯度时，没有人算 `grad_input`，钩子就一直不触发。
+#
+# 整个网络也一样：输入是数据时，它的 `backward` 比各层的都早。
+#
+# `grad_output` 里也会有 `None`：注意力层返回两个张量，损失只用到前一个，后一个那一项就是 `None`。
 #
 # </div>
 # <div lang="en">
 #
-# It fires all the same, and receives `(None,)`. As there is no gradient of an input to wait for, it fires as soon as `grad_output` arrives, before `weight.grad` has been written. If the input needs a gradient, the hook waits for `grad_input`, and here the `weight.grad` of the `Linear` has been written before that. The same goes for a whole net: with data as its input, its `backward` comes before those of its layers.
+# When the input needs no gradient, the hook still fires, and its `grad_input` is `(None,)`. There is no gradient of
+# an input to wait for, so it fires as soon as `grad_output` arrives, before `weight.grad` has been written.
 #
-# `grad_output` may hold a `None` as well: the attention layer returns two tensors, and the entry of the one that the loss does not use is `None`.
+# When the input needs a gradient, the hook waits for `grad_input`. By then, the `Linear` here has its `weight.grad`.
+# Sometimes the hook waits in vain: if you ask `torch.autograd.grad` for the gradient of the weight alone, nobody
+# computes `grad_input`, and the hook never fires.
+#
+# The same goes for a whole net. If its input is data, its `backward` comes before those of its layers.
+#
+# `grad_output` may hold a `None` as well. The attention layer returns two tensors, but the loss uses only the first,
+# so the entry of the second is `None`.
 #
 # </div>
 
@@ -254,12 +292,14 @@ handle.remove()
 #
 # <div lang="zh">
 #
-# `grad_input` 里可能有 `None`，别直接问它的形状。几个输入张量里只有一部分需要梯度时，其余张量的那几项不是 `None`，而是全零的张量。也别指望钩子触发时 `weight.grad` 已经写好。
+# `grad_input` 里可能有 `None`，先判断，再问形状。几个输入张量里只有一部分需要梯度时，其余张量的那几项不是 `None`，而是全零的张量。也别指望钩子触发时 `weight.grad` 已经写好。
 #
 # </div>
 # <div lang="en">
 #
-# `grad_input` may hold `None`: do not ask it for a shape. If only some of several input tensors need a gradient, the entries of the other tensors are not `None` but zeros. And do not rely on `weight.grad` being there when the hook fires.
+# An entry of `grad_input` may be `None`, so do not ask for its shape without checking. If there are several input
+# tensors and only some of them need a gradient, the entries of the other tensors are not `None` but zeros. And do not
+# rely on `weight.grad` being there when the hook fires.
 #
 # </div>
 # </div>
@@ -270,15 +310,25 @@ handle.remove()
 #
 # <div lang="zh">
 #
-# 写 `grad_shapes(layer, x)`：给一个 `nn.Linear`（可以没有偏置）和 2 维或更多的 `x`，返回两个元组，即完整钩子会看到的形状，
-# 没有梯度的那一项写 `None`。层可能是冻结的，也可能只冻结了权重。钩子、`.grad` 和 `requires_grad` 都保持原样。
+# 不挂钩子，也能推算出完整钩子会看到什么形状。推算得出，上面的规则就真懂了。
+#
+# 写 `grad_shapes(layer, x)`：`layer` 是一个 `nn.Linear`，`x` 有 2 维或更多。返回两个元组，即完整钩子在 `grad_input` 和 `grad_output` 里会看到的形状，没有梯度的那一项写 `None`。
+#
+# - 层可以没有偏置，可能是冻结的，也可能只冻结了权重。但 `x` 和参数中总有一个需要梯度，所以在 `backward()` 里钩子一定会触发。
+# - 钩子、`.grad` 和 `requires_grad` 都保持原样。
 #
 # </div>
 # <div lang="en">
 #
-# Write `grad_shapes(layer, x)`: for an `nn.Linear` (perhaps biasless, frozen, or only its weight frozen) and `x` of
-# 2 or more dimensions, return two tuples: the shapes a full hook sees, or `None`. Leave hooks, `.grad` and
-# `requires_grad` alone.
+# You can tell what a full hook will see without registering one. If you can, you have understood the rules above.
+#
+# Write `grad_shapes(layer, x)`, where `layer` is an `nn.Linear` and `x` has 2 or more dimensions. Return two tuples
+# with the shapes that a full hook sees in `grad_input` and in `grad_output`, and put `None` where an entry has no
+# gradient.
+#
+# - `layer` may have no bias, and it may be frozen, or only its weight may be. But `x` or a parameter always needs a
+#   gradient, so in `backward()` the hook is sure to fire.
+# - Leave hooks, `.grad` and `requires_grad` as they were.
 #
 # </div>
 
@@ -304,16 +354,19 @@ check("07.1", grad_shapes)
 #
 # <div lang="zh">
 #
-# 回到 7.1 节的网络，把三种反向钩子摆在一起。第三种是**反向前置钩子**：它在反向传播进入这一层之前触发，所以只收到 `grad_output`。
+# 回到 7.1 节的网络，把三种反向钩子摆在一起。你没见过的第三种是**反向前置钩子**：它在反向传播进入这一层之前触发，所以只收到 `grad_output`。
 #
-# `grad_output` 有 8 个数。**先猜**，再看看谁的 `grad_input` 可信。
+# 这里的 `grad_output` 有 8 个数，几个不是零？**先猜**，再看谁的 `grad_input` 可信。
 #
 # </div>
 # <div lang="en">
 #
-# Back to the net of section 7.1, with the three kinds of backward hooks side by side. The third kind is the **backward pre-hook**: it fires before backward enters the layer, and therefore receives `grad_output` only.
+# Let us go back to the net of section 7.1 and put the three kinds of backward hooks side by side. You have met the
+# legacy one and the full one. The third is the **backward pre-hook**: it fires before backward enters the layer, and
+# therefore receives `grad_output` only.
 #
-# `grad_output` has 8 numbers. **Guess first**, and then see whose `grad_input` can be trusted.
+# Here `grad_output` has 8 numbers. How many of them are not zero? **Guess first**, and then see which hook has a
+# `grad_input` that you can trust.
 #
 # </div>
 
@@ -348,16 +401,19 @@ for kind in ("backward_hook", "full_backward_hook", "full_backward_pre_hook"):
 # %% [markdown]
 # <div lang="zh">
 #
-# 只有完整钩子的 `grad_input` 可信；`grad_output` 三者相同，8 个数里有 2 个不是 `0`，每个通道一个。
+# 只有完整钩子的 `grad_input` 可信。`grad_output` 三种钩子看到的都一样：8 个数里有 2 个不是 `0`，每个通道一个。
 #
-# 为什么是 `0.5`？L1 损失是两个差的平均，各占一半。为什么只在左上角？卷积的输出全是 `9`（另一个通道全是 `18`），一样大的时候，池化在 CPU 上取第一个，梯度就只回到那里。
+# 为什么是 `0.5`？L1 损失是两个差的平均，各占一半。为什么只在左上角？卷积的输出全是 `9`（另一个通道全是 `18`）；数一样大时，池化在 CPU 上取第一个，梯度也就只回到那里。
 #
 # </div>
 # <div lang="en">
 #
-# Only the `grad_input` of the full hook can be trusted. All three show the same `grad_output`, in which 2 of the 8 numbers are not `0`, one in each channel.
+# Only the `grad_input` of the full hook can be trusted. The `grad_output` is the same for all three hooks: 2 of its 8
+# numbers are not `0`, one in each channel.
 #
-# Why `0.5`? The L1 loss is the mean of two differences, so each has one half. Why only at the top left? The convolution returns `9` everywhere (`18` in the other channel); among equals, the pool takes the first one on a CPU, and the gradient returns only to that place.
+# Why are they `0.5`? The L1 loss is the mean of two differences, so each difference counts for one half. And why does
+# the gradient arrive only at the top left? The convolution returns `9` everywhere (`18` in the other channel). Among
+# equal numbers, the pool takes the first one on a CPU, and the gradient returns only to that place.
 #
 # </div>
 
@@ -366,16 +422,18 @@ for kind in ("backward_hook", "full_backward_hook", "full_backward_pre_hook"):
 #
 # <div lang="zh">
 #
-# 全是一样的数看不出规律，所以换一张随机数字的图。`F.max_pool2d` 加上 `return_indices=True`，会说出每个窗口里池化取了谁。
+# 数都一样，看不出规律，所以这次换一张随机数字的图。给 `F.max_pool2d` 加上 `return_indices=True`，它还会告诉我们每个窗口里取了哪个数。
 #
-# **先猜一猜**：`grad_output` 不是 `0` 的位置，和池化取走的位置是同一批吗？
+# **先猜一猜**：`grad_output` 不是 `0` 的位置，就是池化取数的那些位置吗？
 #
 # </div>
 # <div lang="en">
 #
-# Equal numbers do not show much, so we take a picture of random numbers. With `return_indices=True`, `F.max_pool2d` tells which number it took from each window.
+# Equal numbers do not show much, so this time we take a picture of random numbers. With `return_indices=True`,
+# `F.max_pool2d` even tells us which number it took from each window.
 #
-# **Guess first**: are the places where `grad_output` is not `0` the same as those that the pool took?
+# **Guess first**: are the places where `grad_output` is not `0` the same as those from which the pool took its
+# numbers?
 #
 # </div>
 
@@ -406,12 +464,13 @@ for ax, (name, values) in zip(axes, seen.items(), strict=True):
 # %% [markdown]
 # <div lang="zh">
 #
-# 是同一批。粗线围出 4 个窗口，每个窗口有一个赢家，梯度 `1` 全归它，其余的位置都是 `0`。
+# 就是那些位置。图里的粗线隔出 4 个窗口，每个窗口只有一个赢家，梯度 `1` 全归它，其余的位置都是 `0`。
 #
 # </div>
 # <div lang="en">
 #
-# They are the same. The thick lines mark 4 windows; each has one winner, which gets the whole gradient of `1`, and all other places get `0`.
+# Yes, the places are the same. In the picture, the thick lines mark 4 windows. Each window has one winner, which gets
+# the whole gradient of `1`, and all other places get `0`.
 #
 # </div>
 #
@@ -421,17 +480,26 @@ for ax, (name, values) in zip(axes, seen.items(), strict=True):
 #
 # <div lang="zh">
 #
-# 写 `pool_mask(features, size)`：`features` 是池化前的特征图（批、通道、高、宽；自己不需要梯度，可以有小数和 `inf`），`size` 是窗口边长。
-# 返回同样形状的 `torch.bool` 张量，在 `grad_output` 不是 `0` 的地方为 `True`。凑不满一个窗口的行和列，池化会丢掉。
-# `features` 和它的 `.grad` 都保持原样。
+# 梯度会回到哪里，池化在前向传播时就定了，所以不等反向传播，你也说得出来。
+#
+# 写 `pool_mask(features, size)`：`features` 是池化前的特征图（批、通道、高、宽），`size` 是窗口边长。返回同样形状的 `torch.bool` 张量，在 `grad_output` 不是 `0` 的地方为 `True`。
+#
+# - `features` 自己不需要梯度，里面可以有小数和 `inf`。
+# - 凑不满一个窗口的行和列，池化会丢掉。
+# - `features` 和它的 `.grad` 都保持原样。
 #
 # </div>
 # <div lang="en">
 #
-# Write `pool_mask(features, size)`: `features` are the maps before the pool (batch, channel, height, width), of any numbers,
-# even `inf`, and need no gradient themselves; `size` is the side of a window. Return a `torch.bool` tensor of the same
-# shape, `True` where `grad_output` is not `0`. The pool drops rows and columns that fill no window. Leave `features` and its
-# `.grad` as they were.
+# A max pool already decides in forward where the gradient will come back, so you can tell before backward has run.
+#
+# Write `pool_mask(features, size)`. `features` are the maps before the pool (batch, channel, height, width), and
+# `size` is the side of a window. Return a `torch.bool` tensor of the same shape as `features`, which is `True` where
+# `grad_output` is not `0`.
+#
+# - `features` may hold any numbers, even `inf`, and need no gradient themselves.
+# - The pool drops rows and columns that fill no window.
+# - Leave `features` and its `.grad` as they were.
 #
 # </div>
 
@@ -458,14 +526,19 @@ check("07.2", pool_mask)
 #
 # <div lang="zh">
 #
-# 反向钩子如果返回一个元组，就会替换梯度：完整钩子替换的是 `grad_input`，前置钩子替换的是 `grad_output`。下面分别把它们换成零。权重全是 `1`，`x` 是 `6×5`，全是 `2`，损失是输出的和。**先猜。**
+# 反向钩子不光能看，还能改：它返回一个元组，就会替换梯度。完整钩子替换的是 `grad_input`，前置钩子替换的是 `grad_output`。下面分别把它们换成零。
+#
+# 在这个例子里，权重全是 `1`，`x` 是 `6×5`，全是 `2`，损失是输出的和。**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# A backward hook that returns a tuple replaces gradients: a full hook replaces `grad_input`, a pre-hook `grad_output`. Below, we replace the one and then the other by zeros.
+# A backward hook can do more than look. If it returns a tuple, it replaces gradients: a full hook replaces
+# `grad_input`, and a pre-hook replaces `grad_output`. To see the difference, we replace first the one and then the
+# other with zeros.
 #
-# All weights are `1`, `x` is `6×5` and all `2`, and the loss is the sum of the outputs. **Guess first.**
+# In this example all weights are `1`, `x` is `6×5` and holds `2` everywhere, and the loss is the sum of the outputs.
+# Which gradients become zero: that of `x`, that of the weights, or both? **Guess first.**
 #
 # </div>
 
@@ -508,12 +581,16 @@ with layer.register_full_backward_pre_hook(stop_early):
 #
 # <div lang="zh">
 #
-# 改 `grad_input`，只改变继续往回流的那一份；这一层自己的权重用的是 `grad_output`，照旧得到 `12`。要连权重的梯度一起改，就得在前置钩子里改 `grad_output`。
+# 改 `grad_input`，只改变继续往前面的层流的那一份。这一次调用里，这一层自己的权重用的是 `grad_output`，照旧得到 `12`。要连权重的梯度一起改，就在前置钩子里改 `grad_output`。如果一层在一次前向传播里运行两次，例如 `layer(layer(x))`，就不一样了：第二次调用的 `grad_input` 就是第一次的 `grad_output`，改成零，权重从第一次调用本该得到的那份也就没了。
 #
 # </div>
 # <div lang="en">
 #
-# Changing `grad_input` changes only what flows on to earlier layers; the weights of the layer itself use `grad_output` and get their `12` as before. To change their gradient too, change `grad_output` in a pre-hook.
+# If you change `grad_input`, you change only what flows on to earlier layers. In this call, the layer's own weights get
+# their gradient from `grad_output`, so it is still `12`. To change the gradient of the weights too, change
+# `grad_output` in a pre-hook. It is different if a layer runs twice in one forward pass, as in `layer(layer(x))`. There
+# the `grad_input` of the second call is the `grad_output` of the first, so zeros also take away what the weights would
+# have got from the first call.
 #
 # </div>
 # </div>
@@ -523,16 +600,18 @@ with layer.register_full_backward_pre_hook(stop_early):
 #
 # <div lang="zh">
 #
-# 全局钩子（6.10 节）也有反向传播用的。它和模块自己的完整钩子一样，收到 `grad_input` 和 `grad_output`。
+# 反向传播也有全局钩子（6.10 节）。它和模块自己的完整钩子一样，收到 `grad_input` 和 `grad_output`。
 #
-# **先猜一猜**：`layer(input=x)` 按关键字传入 `x` 时，`grad_input` 里有什么？前向前置钩子可以只返回一个张量，不写成元组，反向钩子也可以吗？
+# **先猜一猜**：用 `layer(input=x)` 按关键字传入 `x`，`grad_input` 里有什么？前向前置钩子可以只返回一个张量，不写成元组，反向钩子也可以吗？
 #
 # </div>
 # <div lang="en">
 #
-# Global hooks (section 6.10) exist for backward too. They receive `grad_input` and `grad_output` just as a module's own full hook does.
+# Global hooks (section 6.10) exist for backward too, and they receive `grad_input` and `grad_output` just as a
+# module's own full hook does.
 #
-# **Guess first**: what is in `grad_input` when `x` is passed by keyword, as `layer(input=x)`? A forward pre-hook may return a single tensor instead of a tuple; may a backward hook do that, too?
+# **Guess first**: what is in `grad_input` when you pass `x` by keyword, as in `layer(input=x)`? And a
+# forward pre-hook may return a single tensor instead of a tuple. May a backward hook do that, too?
 #
 # </div>
 
@@ -562,16 +641,24 @@ with register_module_full_backward_hook(lambda module, grad_input, _: grad_input
 # %% [markdown]
 # <div lang="zh">
 #
-# `grad_input` 只含位置参数：按关键字传入时，它是空的。前向前置钩子返回的单个张量会被包成元组，反向钩子返回的不会；它被当成一个有 `6` 项的元组，长度不对，于是报错。
+# `grad_input` 只管位置参数，所以 `x` 按关键字传入时，它是空的。
 #
-# 输出也有限制。许多语言模型的输出是一个字典或数据类（dataclass）。我们在这样的模块上挂一个完整反向钩子，做一次反向传播。**先猜。**
+# 前向前置钩子返回的单个张量，PyTorch 会包成元组。反向钩子返回的，PyTorch 不包，而是当成有 `6` 项的元组，长度不对，于是报错。
+#
+# 输出也有限制。许多语言模型返回的是字典或数据类（dataclass）。我们在一个返回字典的模块上挂完整反向钩子，做一次反向传播，它会触发几次？**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# `grad_input` holds positional arguments only: with a keyword it is empty. The single tensor that a forward pre-hook returns is wrapped into a tuple; that of a backward hook is not, it is taken for a tuple of `6` entries, a wrong length, which raises.
+# `grad_input` covers positional arguments only, so it is empty when `x` is passed by keyword.
 #
-# Outputs are limited as well. Many language models return a dictionary or a dataclass. We attach a full backward hook to such a module and run backward once. **Guess first.**
+# The two kinds of hooks also differ in what they may return. If a forward pre-hook returns a single tensor, PyTorch
+# wraps it into a tuple. If a backward hook does so, PyTorch takes the tensor for a tuple of `6` entries. That is the
+# wrong length, and so it raises an error.
+#
+# Outputs are limited as well. Many language models return a dictionary or a dataclass instead of a tensor. We attach
+# a full backward hook to a module that returns a dictionary, and run backward once. How often will the hook fire?
+# **Guess first.**
 #
 # </div>
 
@@ -601,12 +688,14 @@ print(textwrap.fill(f"{caught[0].category.__name__}: {caught[0].message}", 90))
 #
 # <div lang="zh">
 #
-# 一次也没有，只有一句警告。输出必须是张量，或者装着张量的元组；否则就在前向钩子里，给里面的张量挂张量钩子（7.8 节）。
+# 钩子一次也不触发，只有一句警告。完整反向钩子要求输出是张量，或者直接装着张量的元组，因为 PyTorch 不会再往里找；这里的张量却藏在字典里。输出是别的样子时，就用前向钩子，在里面给输出中的张量挂张量钩子（7.8 节）。
 #
 # </div>
 # <div lang="en">
 #
-# Never, and there is only a warning. The output must be a tensor or a tuple that holds tensors; for anything else, set tensor hooks on the tensors inside it, in a forward hook (section 7.8).
+# The hook never fires, and you get only a warning. For a full backward hook, the output must be a tensor or a tuple
+# with tensors directly in it, because PyTorch searches no deeper. Here the tensor is hidden in a dictionary. For any
+# other output, use a forward hook, and let it register tensor hooks on the tensors inside (section 7.8).
 #
 # </div>
 # </div>
@@ -617,16 +706,28 @@ print(textwrap.fill(f"{caught[0].category.__name__}: {caught[0].message}", 90))
 #
 # <div lang="zh">
 #
-# 写 `guided_relu(model)`：让模型里每个 `nn.ReLU`（这里都不是就地的；就地的见 7.8）在反向传播时只放过正的梯度，负的变成 `0`；
-# ReLU 自己的规则照旧，捷径 `h + relu(h)` 也照旧。`eval()` 之后、半精度时也一样，`torch.no_grad()` 里不能出错。不用旧式钩子。返回所有句柄的列表。
+# 有时我们只想看什么支持一个判断，那就让反向传播在 ReLU 那里只放过正的梯度。
+#
+# 写 `guided_relu(model)`，返回所有句柄的列表。此后在反向传播时，`model` 里的每个 `nn.ReLU` 只放过正的梯度，负的变成 `0`。
+#
+# - ReLU 自己的规则照旧，捷径 `h + relu(h)` 也照旧。
+# - `eval()` 之后、半精度时也一样，`torch.no_grad()` 里不能出错。
+# - 这里的 `nn.ReLU` 都不是就地的（就地的见 7.8 节），梯度都是有限的数。
+# - 不用旧式钩子，它的 `grad_input` 不可信。
 #
 # </div>
 # <div lang="en">
 #
-# Write `guided_relu(model)`: in backward, every `nn.ReLU` (none in place; see 7.8) passes only positive
-# gradients, negative ones become `0`; ReLU's own rule and shortcuts stay, `h + relu(h)`. Also
-# after `eval()` and in half precision; no crash under `torch.no_grad()`. No legacy hooks. Return the handles in
-# a list.
+# Sometimes you want to see only what speaks for a decision, and not what speaks against it. For that, backward should
+# let only positive gradients through each ReLU.
+#
+# Write `guided_relu(model)`, which returns the handles in a list. From then on, in backward, every `nn.ReLU` in
+# `model` passes only positive gradients, and negative ones become `0`.
+#
+# - ReLU's own rule stays, and so do shortcuts, as in `h + relu(h)`.
+# - The same holds after `eval()` and in half precision, and nothing crashes under `torch.no_grad()`.
+# - No `nn.ReLU` here is in place (section 7.8 is about those), and all gradients are finite.
+# - Use no legacy hooks, since their `grad_input` cannot be trusted.
 #
 # </div>
 
@@ -658,12 +759,14 @@ check("07.3", guided_relu)
 #
 # <div lang="zh">
 #
-# 许多现成的模型用 `nn.ReLU(inplace=True)`，它直接改写前一层的输出。我们挂一个什么也不做的完整钩子，先挂在 ReLU 前面的那一层上，再挂在 ReLU 自己身上。**先猜。**
+# 许多现成的模型用 `nn.ReLU(inplace=True)`，它为了省内存，直接改写前一层的输出。我们挂一个什么也不做的完整钩子，先挂在 ReLU 前面的那一层上，再挂在 ReLU 自己身上。**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# Many ready-made models use `nn.ReLU(inplace=True)`, which overwrites the output of the layer before it. We attach a full hook that does nothing at all, first to the layer before the ReLU, then to the ReLU itself. **Guess first.**
+# Many ready-made models use `nn.ReLU(inplace=True)`, which saves memory by overwriting the output of the layer before
+# it. Can a full hook cope with that? We attach one that does nothing at all, first to the layer before the ReLU, then
+# to the ReLU itself. **Guess first.**
 #
 # </div>
 
@@ -695,16 +798,19 @@ for inplace, kind, place in ((False, full, 0), (True, full, 0), (True, full, 1),
 # %% [markdown]
 # <div lang="zh">
 #
-# 两处都崩溃，反向前置钩子也一样。为了知道梯度什么时候经过一层的边界，PyTorch 把这一层的输入和输出都换成了视图（view，和原来的张量共享内存），而这种视图不允许就地改写。
+# 完整钩子在两处都崩溃，反向前置钩子也一样。为了知道梯度什么时候经过一层的边界，PyTorch 把这一层的输入和输出都换成了视图（view，和原来的张量共享内存），而这种视图不允许就地改写。
 #
-# 张量钩子不需要视图。所以换一个办法：挂一个前向钩子，在里面给输出挂张量钩子。为了比较，下面同时调用 `retain_grad`。**先猜。**
+# 张量钩子不需要视图。所以换一个办法：挂一个前向钩子，在里面给输出挂张量钩子。为了比较，我们也调用 `retain_grad`。谁给出的梯度是对的？**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# It crashes in both places, and so does a backward pre-hook. To notice when the gradient crosses the border of a layer, PyTorch turns inputs and outputs of that layer into views (which share memory with the original tensor), and these views must not be changed in place.
+# The full hook crashes in both places, and a backward pre-hook crashes as well. The reason lies in how PyTorch
+# notices that a gradient crosses the border of a layer. It turns the inputs and outputs of that layer into views,
+# which share memory with the original tensor, and it forbids changing these views in place.
 #
-# A tensor hook needs no view. So here is another way: a forward hook that sets a tensor hook on the output. For comparison, we also call `retain_grad`. **Guess first.**
+# A tensor hook needs no view, so it offers another way: a forward hook that registers a tensor hook on the output.
+# For comparison, we also call `retain_grad`. Which of the two gives the right gradient? **Guess first.**
 #
 # </div>
 
@@ -740,42 +846,60 @@ print("in place, retain_grad:   ", retained, torch.equal(retained, wanted))
 #
 # <div lang="zh">
 #
-# 像 `Linear` 这样的层，后面有就地操作时，别用完整反向钩子，用前向钩子里的张量钩子：它留在改写之前的值那里。`retain_grad` 会跟着张量走到 ReLU 之后（4.6 节），给出的是另一个梯度。
+# 像 `Linear` 这样的层，后面有就地操作时，别用完整反向钩子，改用前向钩子里的张量钩子：它留在改写之前的值那里。`retain_grad` 会跟着张量走到 ReLU 之后（4.6 节），给出的是另一个梯度。
 #
 # </div>
 # <div lang="en">
 #
-# Where an in-place operation follows a layer such as `Linear`, use a tensor hook set inside a forward hook instead of a full backward hook: it stays with the value before the change. `retain_grad` moves with the tensor behind the ReLU (section 4.6) and gives another gradient.
+# If an in-place operation follows a layer such as `Linear`, use a tensor hook registered inside a forward hook
+# instead of a full backward hook. The tensor hook stays with the value before the change. `retain_grad` moves with
+# the tensor to the other side of the ReLU (section 4.6) and gives another gradient.
 #
 # </div>
 # </div>
 #
 # <div lang="zh">
 #
-# 有些层的输出本身就是视图，例如 `nn.Flatten` 的。后面就地改写视图，PyTorch 就重写它的历史，改写之前挂上的张量钩子不再触发，也没有任何报错。那就让前向钩子返回 `output.clone()`：就地操作改写的是拷贝，钩子照常触发。
+# 有些层的输出本身就是视图，例如 `nn.Flatten`。视图被就地改写时，PyTorch 会重写它的历史，改写之前挂上的张量钩子就不再触发，或者漏掉经过改写的那一份，而且没有任何报错。这时就让前向钩子返回 `output.clone()`：被改写的是拷贝，钩子照常触发。
 #
 # </div>
 # <div lang="en">
 #
-# The output of some layers is itself a view, that of `nn.Flatten` for example. Where a view is changed in place, PyTorch rewrites its history, and a tensor hook from before the change no longer fires, without any error. Then let the forward hook return `output.clone()`: what is overwritten is the copy, and the hook fires as usual.
+# Some layers, such as `nn.Flatten`, return a view themselves. When a view is changed in place, PyTorch rewrites its
+# history. A tensor hook from before the change then no longer fires, or misses what passes through the change,
+# without any error. In that case let the forward hook return `output.clone()`: the copy is overwritten, and the hook
+# fires as usual.
 #
 # </div>
-#
+
+# %% [markdown]
 # ### 练习 07.4：用张量钩子修好它 · Exercise 07.4: Mend it with a tensor hook
 #
 # ●●● · 8 min
 #
 # <div lang="zh">
 #
-# 写 `watch_output(layer, seen)`：每次反向传播，把 `layer` 的输出（不是视图）的梯度原样放到列表 `seen` 的末尾，全是零也放，哪怕后面是就地 ReLU。
-# `torch.no_grad()` 里也不能出错，输出和流过的梯度都不变。返回句柄。
+# `Linear` 后面有就地 ReLU，完整反向钩子会出错，张量钩子却不受影响。现在就把它做成一个工具。
+#
+# 写 `watch_output(layer, seen)`，返回句柄。每次反向传播，它把 `layer` 输出的梯度原样放到列表 `seen` 的末尾。这里不用操心视图：`layer` 的输出不是视图。
+#
+# - 梯度全是零也要放，这也值得知道。
+# - `torch.no_grad()` 里不能出错，因为同一个模型不训练时也要运行。
+# - 只是观察，所以输出和流过的梯度都不变。
 #
 # </div>
 # <div lang="en">
 #
-# Write `watch_output(layer, seen)`: each backward appends the gradient of `layer`'s output (which is no view), even all
-# zeros, to list `seen`, despite an in-place ReLU behind. No crash under `torch.no_grad()`; outputs and gradients stay
-# unchanged. Return the handle.
+# A full backward hook fails if an in-place ReLU follows a `Linear`, but the tensor hook does not mind. So let us turn
+# it into a tool.
+#
+# Write `watch_output(layer, seen)`, which returns a handle. In each backward pass, the gradient of the output of
+# `layer` is appended, just as it is, to the list `seen`. You need not care about views here: the output of `layer` is
+# not one.
+#
+# - Append every gradient, even if it is all zeros, since that is worth knowing too.
+# - Nothing may crash under `torch.no_grad()`, because the same model is also run without training.
+# - Outputs and gradients stay unchanged, because you only watch.
 #
 # </div>
 
@@ -804,14 +928,16 @@ check("07.4", watch_output)
 #
 # <div lang="zh">
 #
-# 现在把完整钩子用在一个小的卷积网络上：每一层挂一个，记下 `grad_input` 里有多少不是 `0`。这样，一次反向传播就能看出每种层的规则。
+# 现在用完整钩子量一量：梯度往回穿过一个小的卷积网络，还剩多少？每一层挂一个，记下 `grad_input` 里有多少不是 `0`，一次反向传播就能看出每种层的规则。
 #
 # **先猜一猜**：梯度往回穿过一个 `2×2` 的最大池化之后，最多还有多少不是 `0`？穿过卷积之后呢？
 #
 # </div>
 # <div lang="en">
 #
-# Now we use full hooks on a small convolutional net: one on every layer, which notes the share of `grad_input` that is not `0`. One backward pass then shows the rule of each kind of layer.
+# Now we use full hooks to measure something. How much of a gradient survives its way back through a small
+# convolutional net? A hook on every layer notes the share of `grad_input` that is not `0`, and one backward pass then
+# shows the rule of each kind of layer.
 #
 # **Guess first**: once the gradient has gone back through a `2×2` max pool, how much of it can still be different from `0`? And after a convolution?
 #
@@ -851,20 +977,26 @@ print("share that comes back through a pool is at most 1/4:", most <= 0.25)
 #
 # <div lang="zh">
 #
-# 图里看得到：池化之后最多剩四分之一，ReLU 再减去一些，而卷积把梯度又摊到几乎所有的位置。卷积那里剩下的零多半在下边和右边的边缘：往后走到池化，那边的行和列凑不满一个窗口，被丢掉了。
+# 图里看得到：池化之后最多剩四分之一，ReLU 再减去一些，卷积又把梯度摊到几乎所有的位置。卷积那里剩下的零多半在下边和右边的边缘：前向传播走到后面的池化时，那边的行和列凑不满一个窗口，被丢掉了。
 #
-# 最后一个问题来自微调：让一层自己继续学，而它前面的层不再动。按 7.6 节，完整钩子把 `grad_input` 换成零就行，看上去是这样。钩子也可以返回 `(None,)`，那就根本没有梯度从这一层往回流。（单独返回一个 `None`，是什么也不改。）
+# 最后一个问题来自微调：一层要继续学，它前面的层却不该再动。按 7.6 节，完整钩子把 `grad_input` 换成零，看上去就够了。可是钩子也可以返回 `(None,)`，那就根本没有梯度从这一层往回流；前面的钩子照样触发，只是收到的是 `None`。（单独返回一个 `None`，什么也不改。）两者有区别吗？
 #
 # 两种办法各用 AdamW（带权重衰减）训练 5 步。**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# The picture shows it: at most a quarter comes back through a pool, a ReLU removes some more, and a convolution spreads the gradient over nearly all places again. Most of the remaining zeros lie along the bottom and the right edge: what comes from there reaches only rows and columns that a later pool drops, because they fill no window.
+# The picture shows the rule of each kind of layer. At most a quarter comes back through a pool, a ReLU removes some
+# more, and a convolution spreads the gradient over nearly all places again. Most of the zeros that are left lie along
+# the bottom and the right edge. In forward, what comes from there reaches only rows and columns that a later pool
+# drops, because they fill no window.
 #
-# The last question comes from fine-tuning: one layer should go on learning, and the layers before it should not move. By section 7.6, a full hook that puts zeros into `grad_input` seems to be enough. The hook may also return `(None,)`, and then no gradient flows on from this layer at all. (To return a plain `None` changes nothing.)
+# The last question comes from fine-tuning. One layer should go on learning, while the layers before it should not
+# move. By section 7.6, a full hook that puts zeros into `grad_input` seems to be enough. But the hook may also return
+# `(None,)`. Then no gradient at all flows on from this layer, and hooks before it still fire but receive `None`.
+# (Returning a plain `None` changes nothing.) Is there a difference between zeros and `(None,)`?
 #
-# We train for 5 steps with AdamW, which has weight decay, in both ways. **Guess first.**
+# To find out, we train for 5 steps in both ways, with AdamW, which has weight decay. **Guess first.**
 #
 # </div>
 
@@ -901,32 +1033,49 @@ for title, returns in (("zeros", torch.zeros_like), ("None", lambda grad: None))
 #
 # <div lang="zh">
 #
-# 梯度是零，不等于不动：优化器看到一个零梯度，照样做权重衰减，这里移动了 0.0285。`.grad` 是 `None` 的参数，优化器会跳过。要让前面的层不动，就返回 `(None,)`（前面若还有一层也挂着反向钩子，它可能又变成零），或者设 `requires_grad_(False)`。
+# 梯度是零，不等于不动：优化器看到有梯度，照样做权重衰减，这里的权重移动了 0.0285。`.grad` 是 `None` 的参数，优化器会跳过。要让前面的层不动，就返回 `(None,)`，或者设 `requires_grad_(False)`。但要当心，前面若还有反向钩子或自定义的 `autograd.Function`，`(None,)` 可能又变成零。
 #
 # </div>
 # <div lang="en">
 #
-# A gradient of zeros does not mean standing still: the optimizer sees a gradient and applies weight decay all the same; here the weight moved by 0.0285. Parameters whose `.grad` is `None` are skipped. To keep earlier layers where they are, return `(None,)` (which a backward hook on one of them may turn into zeros again), or set `requires_grad_(False)`.
+# A gradient of zeros does not keep a weight still. The optimizer sees a gradient and applies weight decay all the
+# same, and here the weight moved by 0.0285. Parameters whose `.grad` is `None` are skipped. To keep earlier layers
+# where they are, return `(None,)` or set `requires_grad_(False)`. But note that a backward hook or a custom
+# `autograd.Function` in an earlier layer may turn `(None,)` into zeros again.
 #
 # </div>
 # </div>
-#
+
+# %% [markdown]
 # ### 练习 07.5：让梯度停在一层 · Exercise 07.5: Stop the gradient at a layer
 #
 # ●●● · 8 min
 #
 # <div lang="zh">
 #
-# 写 `stop_gradient(layer)`：`layer` 的权重照常得到梯度，而它前面的层从哪个输入都得不到（输入都是张量，按位置传入）。它们的 `.grad` 仍是 `None`，填上零也不行：权重衰减不能移动它们。
+# 微调时，有时只想训练一层，它前面的都不动。写 `stop_gradient(layer)`，返回句柄。`layer` 的权重照常得到梯度，而它前面的层得不到。可以放心的是：`layer` 在每次前向传播里只运行一次，输入都是张量，按位置传入。
 #
-# 捷径上的梯度照旧，例如 `y = layer(h) + h`（3.7 节）。层在 `eval()` 之后也一样；输入不需要梯度时、`torch.no_grad()` 里都不能出错。返回句柄。
+# - 不管从哪个输入，梯度都不往回走。
+# - 前面各层的 `.grad` 仍是 `None`。填上零也不行，那样权重衰减还是会移动它们。
+# - 断开的只是穿过 `layer` 的这条路。绕过它的捷径上，梯度照旧，例如 `y = layer(h) + h`（3.7 节）。
+# - `eval()` 之后也一样。
+# - 输入不需要梯度时、`torch.no_grad()` 里都不能出错，因为同一个模型不训练时也要运行。
 #
 # </div>
 # <div lang="en">
 #
-# Write `stop_gradient(layer)`: the weights of `layer` get their gradient as before, while the layers before it get none, through any of its inputs (all are tensors, given by position). Their `.grad` stays `None`, and is not filled with zeros either: weight decay must not move them.
+# In fine-tuning you may want to train a layer and keep everything before it as it is. Write `stop_gradient(layer)`,
+# which returns the handle. The weights of `layer` get their gradient as before, while the layers before it get none.
+# You can count on this: `layer` runs once in each forward pass, and all its inputs are tensors, given by position.
 #
-# A shortcut keeps its gradient, as in `y = layer(h) + h` (section 3.7). All this holds after `eval()` too, and nothing fails where the input needs no gradient, or under `torch.no_grad()`. Return the handle.
+# - No gradient passes back through any of the inputs.
+# - The `.grad` of the layers before stays `None`. Zeros will not do, because weight decay would still move these
+#   layers.
+# - Only the way through `layer` is closed. A shortcut around it keeps its gradient, as in `y = layer(h) + h` (section
+#   3.7).
+# - All this holds after `eval()` too.
+# - Nothing fails if the input needs no gradient, or under `torch.no_grad()`, because the same model is also run without
+#   training.
 #
 # </div>
 
@@ -955,20 +1104,23 @@ check("07.5", stop_gradient)
 #
 # <div lang="zh">
 #
-# 1. 用 `register_full_backward_hook`，别用旧式的 `register_backward_hook`。
-# 2. `grad_output` 是输出的梯度，`grad_input` 是输入的梯度；都是元组，`grad_input` 里可以有 `None`；损失没有用到其中一个输出时，`grad_output` 里也会有。
-# 3. 最大池化把梯度只交给每个窗口的赢家。
-# 4. 返回元组会替换梯度：改 `grad_input` 不影响这一层的权重，改 `grad_output` 会。返回零和返回 `None`，优化器的反应不同。
-# 5. 后面有就地操作，或者输出是字典时，用前向钩子里的张量钩子。
+# 1. 看模块的梯度，用 `register_full_backward_hook`，别用旧式的 `register_backward_hook`。
+# 2. `grad_output` 是输出的梯度，`grad_input` 是输入的梯度，两个都是元组。`grad_input` 里可能有 `None`；损失没有用到其中一个输出时，`grad_output` 里也会有。
+# 3. 在每个窗口里，最大池化只把梯度交给赢家。
+# 4. 反向钩子返回元组，就会替换梯度：改 `grad_input`，不影响这一层在这次调用里的权重；改 `grad_output`，就会影响。返回零和返回 `None`，优化器的反应不同。
+# 5. 后面有就地操作，或者输出是字典时，就在前向钩子里挂张量钩子。
 #
 # </div>
 # <div lang="en">
 #
-# 1. Use `register_full_backward_hook`, not the legacy `register_backward_hook`.
-# 2. `grad_output` is the gradient of the output, `grad_input` that of the input; both are tuples, and `grad_input` may hold `None`. So may `grad_output`, where the loss does not use one of several outputs.
-# 3. A max pool hands the gradient only to the winner of each window.
-# 4. A returned tuple replaces gradients: changing `grad_input` spares the weights of the layer, changing `grad_output` does not. An optimizer treats zeros differently from `None`.
-# 5. Where an in-place operation follows, or the output is a dictionary, use tensor hooks set inside a forward hook.
+# 1. To see the gradients of a module, use `register_full_backward_hook`, not the legacy `register_backward_hook`.
+# 2. `grad_output` is the gradient of the output, and `grad_input` is that of the input. Both are tuples, and
+#    `grad_input` may hold `None`. So may `grad_output`, if the loss does not use one of several outputs.
+# 3. In each window, a max pool hands the gradient only to the winner.
+# 4. If a backward hook returns a tuple, it replaces gradients. A change of `grad_input` spares the weights of the
+#    layer in that call, but a change of `grad_output` reaches them. An optimizer treats zeros differently from
+#    `None`.
+# 5. If an in-place operation follows, or the output is a dictionary, register tensor hooks inside a forward hook.
 #
 # </div>
 
@@ -976,14 +1128,14 @@ check("07.5", stop_gradient)
 # ## 7.12 回想一下 · Recall
 #
 # <div lang="zh">
-# <details><summary>1. 完整钩子收到的 <code>grad_input</code> 为什么会是 <code>(None,)</code>？</summary>这一个输入不需要梯度。几个输入张量里只有一部分需要时，其余张量的那几项全是零。</details>
-# <details><summary>2. 怎样让前面的层收不到梯度，而本层照常学习？</summary>完整钩子返回一个元组，每一项是零，或者是 <code>None</code>。权重衰减只有在 <code>None</code> 时才会停下。</details>
+# <details><summary>1. 完整钩子收到的 <code>grad_input</code> 为什么会是 <code>(None,)</code>？</summary>因为它唯一的输入不需要梯度。有几个输入张量、其中只有一部分需要梯度时，其余张量对应的项全是零。</details>
+# <details><summary>2. 怎样让前面的层收不到梯度，而本层照常学习？</summary>在本层上挂一个完整钩子，让它返回一个元组，每一项是零，或者是 <code>None</code>。只有用 <code>None</code>，权重衰减才会停下。</details>
 # <details><summary>3. 完整钩子遇上 <code>nn.ReLU(inplace=True)</code> 报错，怎么办？</summary>改用前向钩子，在里面给输出挂张量钩子。</details>
 # </div>
 # <div lang="en">
-# <details><summary>1. Why can a full hook receive <code>(None,)</code> as <code>grad_input</code>?</summary>Its one input needs no gradient. Where only some of several input tensors do, the entries of the other tensors are zeros.</details>
-# <details><summary>2. How do you stop the gradient from reaching earlier layers while this one goes on learning?</summary>A full hook returns a tuple whose entries are zeros, or <code>None</code>. Weight decay stops only with <code>None</code>.</details>
-# <details><summary>3. A full hook fails before <code>nn.ReLU(inplace=True)</code>. What now?</summary>Use a forward hook that sets a tensor hook on the output.</details>
+# <details><summary>1. Why can a full hook receive <code>(None,)</code> as <code>grad_input</code>?</summary>Because its one input needs no gradient. If only some of several input tensors need one, the entries of the other tensors are zeros.</details>
+# <details><summary>2. How do you stop the gradient from reaching earlier layers while this one goes on learning?</summary>Register a full hook on this layer that returns a tuple whose entries are zeros, or <code>None</code>. Weight decay stops only with <code>None</code>.</details>
+# <details><summary>3. A full hook raises an error at <code>nn.ReLU(inplace=True)</code>. What can you do?</summary>Use a forward hook instead, and let it register a tensor hook on the output.</details>
 # </div>
 
 # %% [markdown]
@@ -991,12 +1143,15 @@ check("07.5", stop_gradient)
 #
 # <div lang="zh">
 #
-# Captum 的 `GuidedBackprop` 做的就是练习 07.3 的事。它没有用完整反向钩子：在它的源代码里搜索 `_register_backward_hook`，你会看到 7.8 节的办法：张量钩子，在前向钩子里挂在输出上，在前向前置钩子里挂在输入上。下面是你到目前为止的进度。
+# Captum 的 `GuidedBackprop` 做的就是练习 07.3 的事，只是绕过 ReLU 的捷径也一并截断。它没有用完整反向钩子。在它的源代码里搜索 `_register_backward_hook`，就能看到 7.8 节的办法：在前向钩子里给输出挂张量钩子，在前向前置钩子里给输入挂张量钩子。下面是你到目前为止的进度。
 #
 # </div>
 # <div lang="en">
 #
-# `GuidedBackprop` of Captum does what exercise 07.3 does, and it does not use a full backward hook: search its source for `_register_backward_hook`, and you will find the way of section 7.8: tensor hooks, set on the output in a forward hook and on the input in a forward pre-hook. Below is your progress so far.
+# Captum's `GuidedBackprop` does the same as exercise 07.3, except that it cuts shortcuts around a ReLU as well. It
+# works without a full backward hook. Search its source for `_register_backward_hook`, and you will find the method of
+# section 7.8: a forward hook sets a tensor hook on the output, and a forward pre-hook sets one on the input. Below
+# you see your progress so far.
 #
 # </div>
 

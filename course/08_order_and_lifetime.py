@@ -25,12 +25,21 @@ LanguageToggle()
 #
 # <div lang="zh">
 #
-# 用前面几课的钩子，可以在八个地方看一层怎样走完一步训练。这一次把八个一起挂上：四个挂在模块上，两个挂在权重上，输入和输出上各一个。注册的次序是故意倒过来的；只有输出上的那个排在最后，因为调用之后才有输出。先在心里排一排这八个事件。最难排的是两个：模块的反向钩子（`backward`），和权重的 `.grad` 写好时的钩子（`post_accumulate`）。**先猜。**
+# 学到这里，你的钩子已经能在八个地方看一层怎样走完一步训练。这一次我们把八个一起挂上：四个挂在模块上，两个挂在权重上，输入和输出上各一个。注册的次序故意倒着来；只有输出上的那个排在最后，因为调用之后才有输出。
+#
+# 先在心里排一排这八个事件。最难排的是两个：模块的反向钩子（`backward`），和权重的 `.grad` 写好时触发的钩子（`post_accumulate`）。**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# With the hooks of the lessons so far, a training step of one layer can be watched at eight places. This time all eight are on: four on the module, two on its weight, one each on input and output. They are registered in reverse order, on purpose; only the one on the output comes last, as there is no output before the call. Put the eight events in order in your mind. Two of them are the hardest to place: the module's backward hook (`backward`), and the hook of the moment when the `.grad` of the weight has been written (`post_accumulate`). **Guess first.**
+# You now know enough hooks to watch a training step of one layer at eight places. This time we use all eight at once:
+# four on the module, two on its weight, and one each on input and output. We register them in reverse order on
+# purpose, to see whether that matters. Only the one on the output comes last, because there is no output before the
+# call.
+#
+# Put the eight events in order in your mind. Two of them are the hardest to place: the module's backward hook
+# (`backward`), and the hook that fires when the `.grad` of the weight has been written (`post_accumulate`). **Guess
+# first.**
 #
 # </div>
 
@@ -77,12 +86,14 @@ for handle in handles:
 # %% [markdown] tags=["F20"]
 # <div lang="zh">
 #
-# 次序由种类决定，与注册的先后无关。`backward` 倒数第二：输入需要梯度，它就要等 `grad_input` 算出来，那时这一层权重的 `.grad` 早已写好了。
+# 次序由钩子的种类决定，与注册的先后无关。`backward` 排在倒数第二：这里的输入需要梯度，所以它要等 `grad_input` 算出来，那时这一层权重的 `.grad` 早已写好了。
 #
 # </div>
 # <div lang="en">
 #
-# The kind decides the order, and it does not matter which was registered first. `backward` is last but one: because the input needs a gradient, it waits for `grad_input`, and by then the `.grad` of this layer's weight has been written.
+# The kind of hook decides the order, and it does not matter which hook was registered first. `backward` comes last
+# but one. Because the input needs a gradient, it waits for `grad_input`, and by then the `.grad` of this layer's
+# weight has been written.
 #
 # </div>
 #
@@ -92,12 +103,14 @@ for handle in handles:
 #
 # <div lang="zh">
 #
-# `backward` 的意思不是「反向传播开始了」。要赶在这一层的反向传播之前，用 `backward_pre`。输入不需要梯度时，`backward` 会提前，排在参数的事件之前（7.3 节）。
+# 别把 `backward` 理解成「反向传播开始了」。要赶在这一层的反向传播之前，用 `backward_pre`。输入不需要梯度时，`backward` 会提前触发，排在参数的事件之前（7.3 节）。
 #
 # </div>
 # <div lang="en">
 #
-# `backward` does not mean "backward begins". To be there before backward goes through the layer, use `backward_pre`. Where the input needs no gradient, `backward` comes earlier, before the events of the parameters (section 7.3).
+# Do not read `backward` as "backward begins". If you want to be there before backward goes through the layer, use
+# `backward_pre`. If the input needs no gradient, `backward` fires earlier, before the events of the parameters
+# (section 7.3).
 #
 # </div>
 # </div>
@@ -105,12 +118,14 @@ for handle in handles:
 # %% [markdown]
 # <div lang="zh">
 #
-# 还有一处容易弄错。上面的 `output_grad` 是在调用 `layer(x)` **之后**挂上的，它在 `backward_pre` 之前。7.8 节的办法却是在前向钩子**里面**挂张量钩子。**先猜。**
+# 还有一处容易弄错。上面的 `output_grad` 是在调用 `layer(x)` **之后**挂的，它先于 `backward_pre` 触发。7.8 节的办法却是在前向钩子**里面**挂张量钩子，那时调用还没有结束。**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# There is one more trap. The `output_grad` above was registered **after** the call `layer(x)`, and fires before `backward_pre`. But the way of section 7.8 registers the tensor hook **inside** a forward hook. **Guess first.**
+# There is one more trap. Above, the hook for `output_grad` was registered **after** the call `layer(x)`, and it fired
+# before `backward_pre`. With the method of section 7.8, you register the tensor hook **inside** a forward hook, while
+# the call is still going on. Will it fire at the same place? **Guess first.**
 #
 # </div>
 
@@ -142,12 +157,14 @@ print("registered in a forward hook: ", events(inside=True))
 # %% [markdown] tags=["F40"]
 # <div lang="zh">
 #
-# 次序反过来了。前向钩子运行的时候，输出还没有离开模块；PyTorch 之后才在输出上安放 `backward_pre` 要用的关卡。梯度往回走，先碰到外面的关卡，再碰到里面的张量钩子。
+# 这一次，次序反过来了。`backward_pre` 好比梯度路上的一道关卡。前向钩子运行的时候，输出还没有离开模块，PyTorch 之后才在输出上设下这道关卡。所以梯度往回走，先碰到外面的关卡，再碰到里面的张量钩子。
 #
 # </div>
 # <div lang="en">
 #
-# The order is reversed. While a forward hook runs, the output has not left the module yet; only afterwards does PyTorch put the gate for `backward_pre` behind it. A gradient on its way back meets the gate outside first and the tensor hook inside after it.
+# This time the order is reversed. Think of `backward_pre` as a gate on the path of the gradient. While a forward hook
+# runs, the output has not left the module yet, and PyTorch puts the gate behind it only afterwards. So a gradient on
+# its way back meets the gate first, and then the tensor hook inside.
 #
 # </div>
 #
@@ -157,12 +174,13 @@ print("registered in a forward hook: ", events(inside=True))
 #
 # <div lang="zh">
 #
-# 输出上的张量钩子，在调用之后挂的先于 `backward_pre`，在前向钩子里挂的后于它。
+# 输出上的张量钩子，在调用之后挂，就先于 `backward_pre` 触发；在前向钩子里挂，就后于它触发。
 #
 # </div>
 # <div lang="en">
 #
-# A tensor hook on the output fires before `backward_pre` if it was registered after the call, and after it if it was registered inside a forward hook.
+# If you register a tensor hook on the output after the call, it fires before `backward_pre`. If you register it
+# inside a forward hook, it fires after `backward_pre`.
 #
 # </div>
 # </div>
@@ -172,16 +190,18 @@ print("registered in a forward hook: ", events(inside=True))
 #
 # <div lang="zh">
 #
-# 一个模型里，模块套着模块。`HookTimeline` 运行一次模型，记下每个事件：选 **预测**，猜下一个是谁；选 **观看**，一步一步走。
+# 一个模型里，模块套着模块。`HookTimeline` 运行一次模型，记下每个事件：选 **预测**，猜下一个事件是谁；选 **观看**，一步一步走。
 #
-# 下面的 `Sequential` 装着三层。它自己的 `forward_pre` 和 `forward`，夹在三层的事件中间，还是把它们全部包在里面？它的 `backward_pre` 和 `backward` 呢？
+# 下面的 `Sequential` 装着三层。它自己的 `forward_pre` 和 `forward`，是夹在三层的事件中间，还是把它们全部包在里面？它的 `backward_pre` 和 `backward` 呢？
 #
 # </div>
 # <div lang="en">
 #
-# In a model, modules contain modules. `HookTimeline` runs a model once and notes every event: choose **Predict** and guess which comes next, or **Watch** and go step by step.
+# In a model, modules contain other modules. `HookTimeline` runs a model once and notes every event. Choose
+# **Predict** to guess which event comes next, or **Watch** to go through them step by step.
 #
-# The `Sequential` below holds three layers. Do its own `forward_pre` and `forward` come in the middle of the events of the layers, or around all of them? And its `backward_pre` and `backward`?
+# The `Sequential` below holds three layers. Do its own `forward_pre` and `forward` fall between the events of the
+# layers, or do they enclose them all? What about its `backward_pre` and `backward`?
 #
 # </div>
 
@@ -196,16 +216,27 @@ HookTimeline(net, x)
 # %% [markdown]
 # <div lang="zh">
 #
-# 是包在里面的，像括号一样：外层的 `forward_pre` 最先，`forward` 要等里面全部跑完；反向传播时，外层的 `backward_pre` 先于里面的一切，`backward` 在里面的模块都触发之后才触发。
+# `Sequential` 把三层的事件全包在里面，像一对括号。它的 `forward_pre` 最先，`forward` 要等里面全部跑完。反向传播也一样：`Sequential` 的 `backward_pre` 先于里面的一切；这里的输入需要梯度，所以里面的模块都触发过了 `backward`，才轮到它的 `backward`。
 #
-# 中间的张量有两个身份：它是前一层的输出，又是后一层的输入，所以同一个梯度在时间线里出现两次，先是前一层的 `output_grad`，紧接着是后一层的 `input_grad`。下面的图只画两个 `Linear`，绿色的是权重和偏置。ReLU 照样在它们之间运行，只是没有画出来；这两层因此不共用张量，一层的事件全部走完，才轮到下一层。
+# 同一个梯度，为什么在时间线里出现两次？两层之间的张量有两个身份：它是前一层的输出，又是后一层的输入。所以它的梯度先是前一层的 `output_grad`，紧接着是后一层的 `input_grad`。
+#
+# 下面的图只画两个 `Linear`，绿色的是权重和偏置。ReLU 照样在它们之间运行，只是没有画出来。第一个 `Linear` 的输出进了 ReLU，没有直接进第二个 `Linear`。所以画出来的这两层没有共同的张量，一层的事件全部走完，才轮到另一层。
 #
 # </div>
 # <div lang="en">
 #
-# They are around all of them, like brackets: the outer `forward_pre` comes first, and its `forward` waits until everything inside has run; in backward, the outer `backward_pre` comes before everything inside, and its `backward` fires after all modules inside have fired theirs.
+# The events of the `Sequential` enclose those of its layers, like a pair of brackets. The first bracket is its
+# `forward_pre`, and its `forward` waits until everything inside has run. Backward works the same way: the
+# `backward_pre` of the `Sequential` comes before everything inside. Its `backward` fires after all modules inside have
+# fired theirs, because the input needs a gradient here.
 #
-# A tensor in the middle has two roles: it is the output of one layer and the input of the next. So the same gradient appears twice in the timeline, first as `output_grad` of the earlier layer and right after it as `input_grad` of the later one. The picture below shows only the two `Linear` layers, with weight and bias in green. The ReLU still runs between them and is just not drawn, so these two share no tensor, and all events of one layer are over before the other's turn comes.
+# Why does the same gradient appear twice in the timeline? A tensor between two layers has two roles: it is the output
+# of one layer and the input of the next. So you see its gradient first as `output_grad` of the earlier layer, and right
+# after that as `input_grad` of the later one.
+#
+# The picture below shows only the two `Linear` layers, with weight and bias in green. The ReLU still runs between them
+# and is just not drawn. The output of the first `Linear` goes into the ReLU and not into the second `Linear`. So the
+# two layers in the picture have no tensor in common, and all events of one are over before the other's turn comes.
 #
 # </div>
 
@@ -220,18 +251,27 @@ _ = ax.set_ylabel("layer")
 #
 # <div lang="zh">
 #
-# 写 `in_order(events)`：`events` 是打乱了的 `(kind, layer)`，来自一串没有偏置的 `Linear`，层号从 `0` 起，`kind` 用 8.1 的名字。
-# 只有第 `0` 层有 `input_grad`：别的层，输入就是前一层的输出，那个梯度只算作前一层的 `output_grad`。把给出的事件排成触发的次序，作为列表返回，不多也不少；给出的可能缺了一些。
-# `events` 可以就地排序，但一个也不能取走。
+# 调试钩子时，得清楚谁先触发。请把一串打乱了的事件排好。
+#
+# 写 `in_order(events)`：`events` 里是打乱了的 `(kind, layer)`，来自一串没有偏置的 `Linear`；层号从 `0` 起，`kind` 用 8.1 的名字。把给出的事件排成触发的次序，作为列表返回。
+#
+# - 只有第 `0` 层有 `input_grad`。别的层，输入就是前一层的输出，那个梯度只算作前一层的 `output_grad`。
+# - 不多也不少；给出的可能缺了一些。
+# - `events` 可以就地排序，但一个也不能取走。
 #
 # </div>
 # <div lang="en">
 #
-# Write `in_order(events)`: `events` are shuffled pairs `(kind, layer)` from a chain of `Linear` without bias, layers numbered
-# from `0`, each `kind` named as in 8.1. Only layer `0` has an `input_grad`: any other's input is the previous output,
-# and its gradient counts only as the `output_grad` there.
-# Return exactly these events (some may be missing) as a list in order of firing. Sorting `events` in place is fine; take
-# none out.
+# When you debug hooks, you have to know which of them fires first. Try it on events that have been shuffled.
+#
+# Write `in_order(events)`, where `events` are shuffled pairs `(kind, layer)` from a chain of `Linear` layers without
+# bias. Layers are numbered from `0`, and each `kind` is named as in 8.1. Return the events as a list in the order in
+# which they fire.
+#
+# - Only layer `0` has an `input_grad`. The input of any other layer is the output of the layer before it, and its
+#   gradient counts only as the `output_grad` of that layer.
+# - Return exactly the events that you are given. Some may be missing.
+# - You may sort `events` in place, but take none out.
 #
 # </div>
 
@@ -269,12 +309,15 @@ check("08.1", in_order)
 #
 # <div lang="zh">
 #
-# 同一种钩子有好几个时，先注册的先触发，`prepend=True` 则插到队首。除了模块自己的钩子，还有 6.10 节的**全局钩子**，它对所有模块都有效。下面给同一层挂三个前向钩子，第三个用 `prepend=True`，最后再注册一个全局的。**先猜。**
+# 一个模块有好几个同种的钩子时，先注册的先触发，用 `prepend=True` 注册的则插到队首。可是还有 6.10 节的**全局钩子**，它们对所有模块都有效，该排在哪里？下面给同一层挂三个前向钩子，第三个用 `prepend=True`，最后再注册一个全局的。**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# Among several hooks of one kind, the first registered fires first, and `prepend=True` goes to the head of the queue. Besides the hooks of a module itself there are the **global hooks** of section 6.10, which apply to all modules. Below, one layer gets three forward hooks, the third with `prepend=True`, and last of all a global one is registered. **Guess first.**
+# If a module has several hooks of one kind, the one that was registered first fires first, and one with
+# `prepend=True` goes to the head of the queue. But there are also the **global hooks** of section 6.10, which apply
+# to all modules. Where do they stand? Below, one layer gets three forward hooks, the third of them with
+# `prepend=True`, and last of all we register a global one. **Guess first.**
 #
 # </div>
 
@@ -309,16 +352,19 @@ with contextlib.ExitStack() as stack:  # one with-block for many handles: it rem
 # %% [markdown]
 # <div lang="zh">
 #
-# 全局钩子总在前面，`prepend=True` 只能排到模块自己的队伍最前面。
+# 全局钩子总在前面，`prepend=True` 也改不了，因为它只能排到模块自己那条队伍的最前面。
 #
-# 再看两个少见的情形：`forward` 抛出异常；全局前置钩子返回一个张量。出了异常，前向钩子还触发吗？返回的张量，下一个前置钩子收到的是张量还是元组？
+# 还有两种情形会让人意外。`forward` 抛出异常时，我们很想让钩子报出是在哪里出的事，可是前向钩子还会触发吗？全局前置钩子返回一个张量时，下一个前置钩子得知道自己收到什么：张量，还是元组？
 #
 # </div>
 # <div lang="en">
 #
-# Global hooks always come first; `prepend=True` reaches only the head of the module's own queue.
+# Global hooks always come first. `prepend=True` cannot change that, because it reaches only the head of the module's
+# own queue.
 #
-# Two rarer cases: `forward` raises an exception, and a global pre-hook returns a tensor. Does a forward hook fire after an exception? Does the next pre-hook receive a tensor or a tuple?
+# Now for two situations in which a hook may surprise you. If `forward` raises an exception, you would like a hook to
+# tell you where. But does a forward hook fire at all? And if a global pre-hook returns a tensor, the next pre-hook has
+# to know what it gets: is it a tensor or a tuple?
 #
 # </div>
 
@@ -342,12 +388,15 @@ with (
 #
 # <div lang="zh">
 #
-# `forward` 出了异常，普通的前向钩子不触发；用 `always_call=True` 注册的照样触发，收到的 `output` 是 `None`。全局钩子先于模块自己的，`prepend=True` 也越不过去。前置钩子返回单个张量，下一个收到时它已经包成了元组。
+# `forward` 抛出异常时，普通的前向钩子不触发。用 `always_call=True` 注册的照样触发，收到的 `output` 是 `None`；只有你中断单元时的 `KeyboardInterrupt` 例外。全局钩子先于模块自己的，`prepend=True` 也越不过去。前置钩子返回单个张量，下一个前置钩子收到的已经是元组。
 #
 # </div>
 # <div lang="en">
 #
-# When `forward` raises an exception, a plain forward hook does not fire; one registered with `always_call=True` does, and its `output` is `None`. Global hooks fire before a module's own, and `prepend=True` cannot overtake them. A single tensor that a pre-hook returns reaches the next one as a tuple.
+# When `forward` raises an exception, a plain forward hook does not fire. A hook that was registered with
+# `always_call=True` still fires (but not for a `KeyboardInterrupt`, when you stop the cell), and its `output` is
+# `None`. Global hooks fire before a module's own, and `prepend=True` cannot overtake them. If a pre-hook returns a
+# single tensor, the next pre-hook receives it as a tuple.
 #
 # </div>
 # </div>
@@ -357,12 +406,20 @@ with (
 #
 # <div lang="zh">
 #
-# 钩子常常要报出自己那一层的名字，可是它收到的只有模块，而模块不知道自己叫什么。下面有三种写法：`late` 用循环变量，`partial` 把名字绑定到函数上，`mark` 把名字写到模块上。**先猜**，再看哪一种会在模型上留下痕迹。
+# 一个钩子要印出每一层的统计量。要是分不清哪个数是哪一层的，印了也没有多大用处，所以它还得报出层的名字。可是钩子收到的只有模块，模块又不知道自己叫什么。
+#
+# 名字得另想办法。下面有三种写法：`late` 用循环变量，`partial` 把名字绑定到函数上，`mark` 把名字写到模块上。**先猜**谁报得对，再看哪一种会在模型上留下痕迹。
 #
 # </div>
 # <div lang="en">
 #
-# A hook often has to say the name of its layer, but it receives only the module, and modules do not know their names. Here are three ways: `late` uses the variable of the loop, `partial` binds the name to the function, `mark` writes the name onto the module. **Guess first**, and then see which of them puts a mark on the model.
+# Suppose that a hook prints statistics of every layer. The numbers are of little use if you cannot tell which layer
+# they belong to, so the hook needs a name to print. But it receives only the module, and modules do not know their
+# names.
+#
+# So the name must come from somewhere else, and here are three ways. `late` uses the variable of the loop, `partial`
+# binds the name to the function, and `mark` writes the name onto the module. Which of them say the right names? **Guess
+# first.** Then see which way makes a lasting mark on the model.
 #
 # </div>
 
@@ -403,12 +460,15 @@ for way in ("late", "partial", "mark"):
 #
 # <div lang="zh">
 #
-# `late` 的两层都报最后一个名字：钩子运行时才去读循环变量，那时循环早已结束（2.8 节的延迟绑定）。`mark` 的名字是对的，但写到模块上的 `__name__` 不会随句柄消失，还会跟着副本走。名字应该放在钩子里：`partial`、默认参数或闭包。
+# 用 `late`，两层报的都是最后一个名字：钩子运行时才去读循环变量，那时循环早已结束（2.8 节的延迟绑定）。用 `mark`，名字是对的，但写到模块上的 `__name__` 不会随句柄消失，还会跟着副本走。名字应该放在钩子里：用 `partial`、默认参数或闭包。
 #
 # </div>
 # <div lang="en">
 #
-# With `late`, both layers say the last name: the hook reads the variable of the loop when it runs, and by then the loop is over (the late binding of section 2.8). With `mark` the names are right, but a `__name__` put onto a module does not go away with the handle, and copies carry it along. The name belongs into the hook: `partial`, a default argument or a closure.
+# With `late`, both layers say the last name. The hook reads the variable of the loop only when it runs, and by then
+# the loop is over (the late binding of section 2.8). With `mark` the names are right, but a `__name__` that you put
+# onto a module does not go away with the handle, and copies carry it along. Keep the name in the hook instead: with
+# `partial`, a default argument or a closure.
 #
 # </div>
 # </div>
@@ -418,12 +478,14 @@ for way in ("late", "partial", "mark"):
 #
 # <div lang="zh">
 #
-# 现在把学到的用在一个现成的大模型上，权重是随机的。输入是一批 `10×3×224×224` 的图，我们想知道每个直接子模块的输出是什么形状，而且用完之后模型要和原来一模一样。
+# 现在把学到的用到一个现成的大模型上，它的权重是随机的。输入是一批 `10×3×224×224` 的图，我们想知道每个直接子模块的输出是什么形状。用完之后，模型要和原来一模一样。
 #
 # </div>
 # <div lang="en">
 #
-# Now we use this on a large ready-made model with random weights. The input is a batch of `10×3×224×224`, and we want the shape of what each direct child returns; afterwards the model must be exactly as it was.
+# Let us use what we have learned on a large ready-made model with random weights. The input is a batch of pictures,
+# `10×3×224×224`, and we want to know the shape of the output of each direct child. Afterwards the model must be
+# exactly as it was.
 #
 # </div>
 
@@ -456,19 +518,26 @@ print("attributes as before:", attributes == now)
 #
 # <div lang="zh">
 #
-# 写 `output_shapes(model, x)`：运行一次 `model(x)`（它本身，不是副本），返回字典，键是每个直接子模块的名字，值是它输出的形状
-# （元组或列表）。这里每个子模块恰好运行一次。
+# 检查别人的模型，不该留下痕迹。请把上面的单元改成这样的工具。
 #
-# 模型要和原来一样，抛出异常时也是：钩子不多也不少，不添属性，不换模块，每个模块的训练模式不变；途中的输出也不能改。
+# 写 `output_shapes(model, x)`：运行一次 `model(x)`，返回字典，键是每个直接子模块的名字，值是它输出的形状（元组或列表）。这里每个子模块恰好运行一次。
+#
+# - 运行的是 `model` 本身，不是副本；途中的输出也不能改。
+# - 模型要和原来一样：钩子不多也不少，不添属性，不换模块，每个模块的训练模式不变。
+# - 抛出异常时也是这样。
 #
 # </div>
 # <div lang="en">
 #
-# Write `output_shapes(model, x)`: run `model(x)` once (itself, not a copy) and return a dictionary from the name of each direct
-# child to the shape of its output (a tuple or a list). Each child runs exactly once here.
+# If you inspect somebody's model, it should not show afterwards. Make such a tool out of the cell above.
 #
-# The model must be as it was, also after an exception: no hook more and none less, no attribute added, no module replaced,
-# every module in its mode; and no output may change on its way.
+# Write `output_shapes(model, x)`. It runs `model(x)` once and returns a dictionary from the name of each direct child
+# to the shape of its output (a tuple or a list). Each child runs exactly once here.
+#
+# - Run `model` itself and not a copy, and change no output on its way.
+# - The model must be as it was: no hook more and none less, no attribute added, no module replaced, and every module
+#   in its mode.
+# - This also holds after an exception.
 #
 # </div>
 
@@ -505,12 +574,13 @@ check("08.2", output_shapes)
 #
 # <div lang="zh">
 #
-# 在笔记本里，改一改钩子，再运行一次单元格，是常有的事。下面的函数 `run_the_cell` 就代表这样一个单元格。它运行三次，然后做一次前向传播。**先猜。**
+# 在笔记本里，改一改钩子，再运行一次单元格，是常有的事。下面的函数 `run_the_cell` 就代表这样一个单元格。我们让它运行三次，再做一次前向传播。**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# In a notebook one changes a hook and runs its cell again all the time. The function `run_the_cell` below stands for such a cell. It runs three times, and then there is one forward pass. **Guess first.**
+# In a notebook, you often change a hook and run its cell again. The function `run_the_cell` below stands for such a
+# cell. We run it three times, and then do one forward pass. How often does the hook fire in all? **Guess first.**
 #
 # </div>
 
@@ -544,12 +614,15 @@ print("removed:", len(remove_hooks(layer, owner="user")), " left:", len(list_hoo
 #
 # <div lang="zh">
 #
-# 三次。重新运行只会再加一个钩子，旧的还在，而它们的句柄已经丢了。`list_hooks` 仍然找得到它们（上面每行是种类、在队伍里的位置和函数），`remove_hooks` 能把它们取下；`owner="user"` 指你自己注册的，不是 PyTorch 或别的库的。
+# 三次，因为重新运行单元格只会再加一个钩子。旧的还在，它们的句柄却已经丢了。`list_hooks` 仍然找得到它们（上面每行是种类、在队伍里的位置和函数），`remove_hooks` 能把它们取下；`owner="user"` 指函数是你自己写的，不是 PyTorch 或别的库的。
 #
 # </div>
 # <div lang="en">
 #
-# Three times. Running the cell again only adds one more hook; the old ones stay, and their handles are lost. `list_hooks` still finds them (each line above gives the kind, the place in the queue and the function), and `remove_hooks` removes them; `owner="user"` means those that you registered, not those of PyTorch or of other libraries.
+# The hook fires three times, because running the cell again only adds one more hook. The old ones stay, and their
+# handles are lost. `list_hooks` still finds them (each line above gives the kind, the place in the queue and the
+# function), and `remove_hooks` takes them off. With `owner="user"` it takes off only hooks whose function is yours,
+# not PyTorch's or another library's.
 #
 # </div>
 # </div>
@@ -559,16 +632,20 @@ print("removed:", len(remove_hooks(layer, owner="user")), " left:", len(list_hoo
 #
 # <div lang="zh">
 #
-# 下面的 Transformer 层里放了几处毛病：例如有的钩子叠了三层，有的把输出连着计算图留了下来。`diagnose` 盯着所有钩子运行模型，把毛病逐个说出来。`HookInspector` 是一个控件，选中一个钩子就能把它取下，按“撤销”就放回原处，在一个副本上试试。
+# 接手一个模型，怎么知道它的钩子有什么毛病？下面的 Transformer 层里故意放了几处：例如有的钩子叠了三层，有的把输出连着计算图留了下来。`diagnose` 盯着所有钩子运行模型，把毛病逐个说出来。`HookInspector` 是一个控件，选中一个钩子就能把它取下，按“撤销”就放回原处。它用的是一个副本，放心试。
 #
 # `out_proj` 是自注意力的最后一层，上面也挂了一个钩子。`block` 运行一次。**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# Some faults have been put into the Transformer layer below: one hook was stacked three times, for example, and another keeps outputs together with their graph. `diagnose` runs the model, watches its hooks and names the faults. `HookInspector` is a widget in which you can choose a hook, remove it, and put it back with “Undo”; try it, it works on a copy.
+# How do you find out what is wrong with the hooks of a model that somebody hands you? We have put some faults into
+# the Transformer layer below: one hook is stacked three times, for example, and another keeps outputs together with
+# their graph. `diagnose` runs the model, watches its hooks and names the faults. `HookInspector` is a widget in which
+# you can choose a hook, remove it, and put it back with “Undo”. It works on a copy, so feel free to try.
 #
-# `out_proj` is the last layer of self-attention, and has a hook as well. `block` runs once. **Guess first.**
+# `out_proj` is the last layer of self-attention, and it has a hook as well. `block` runs once. How often does that
+# hook fire? **Guess first.**
 #
 # </div>
 
@@ -608,28 +685,32 @@ HookInspector(copy.deepcopy(block), x)  # a copy to play with, its hooks include
 #
 # <div lang="zh">
 #
-# `out_proj` 上的钩子一次也不触发（torch 2.15.0）：`MultiheadAttention` 只取它的权重和偏置，自己去算，并不调用它。要看注意力的输出，就挂在 `self_attn` 上。
+# `out_proj` 上的钩子一次也不触发（torch 2.15.0）：`MultiheadAttention` 只取这一层的权重和偏置，自己去算，并不调用它。要看注意力的输出，就挂在 `self_attn` 上。
 #
 # </div>
 # <div lang="en">
 #
-# The hook on `out_proj` never fires (torch 2.15.0): `MultiheadAttention` takes its weight and bias and computes with them without calling it. To see the output of attention, hook `self_attn`.
+# The hook on `out_proj` never fires (torch 2.15.0). `MultiheadAttention` takes the weight and bias of this layer and
+# computes with them, without calling the layer. To see the output of attention, register your hook on `self_attn`.
 #
 # </div>
 # </div>
 #
 # <div lang="zh">
 #
-# `diagnose` 还说出了别的：`linear1` 上叠了钩子（8.6 节）；`kept` 留着计算图（5.4 节），而且越积越多。最后一条与保存有关，8.8 节再说。
+# `diagnose` 还找到了别的：`linear1` 上叠了钩子（8.6 节）；`kept` 留着计算图（5.4 节），而且每运行一次就多一份。最后一条与保存有关，8.8 节再说。
 #
-# 同一个模块，有时也会换一条路走：`TransformerEncoderLayer` 在 `eval()` 加 `no_grad()` 时走一条快速路径（还要 `batch_first=True`）。平常，全局钩子在这一层数到 9 次调用，它自己 1 次，里面的模块 8 次。**先猜。**
+# 钩子看到什么，还要看模块走哪条路。`TransformerEncoderLayer` 在 `eval()` 加 `no_grad()` 时可以走一条快速路径（还要 `batch_first=True`）。平常，全局钩子在这一层数到 9 次调用，它自己 1 次，里面的模块 8 次。**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# `diagnose` has found more: hooks are stacked on `linear1` (section 8.6), and `kept` holds graphs, one more with every run (section 5.4). The last finding is about saving, which is the subject of section 8.8.
+# `diagnose` has found more. Hooks are stacked on `linear1` (section 8.6), and `kept` holds graphs, one more with
+# every run (section 5.4). The last finding is about saving, and we come to it in section 8.8.
 #
-# A module may also take another way at times: `TransformerEncoderLayer` has a fast path for `eval()` with `no_grad()` (and `batch_first=True`). Otherwise a global hook counts 9 calls here, 1 of the layer itself and 8 of modules inside. **Guess first.**
+# What hooks see also depends on the path that a module takes. `TransformerEncoderLayer` has a fast path for `eval()`
+# with `no_grad()` (and `batch_first=True`). Normally a global hook counts 9 calls here, 1 of the layer itself and 8
+# of modules inside. How many does it count on the fast path? **Guess first.**
 #
 # </div>
 
@@ -661,12 +742,14 @@ with torch.no_grad():
 #
 # <div lang="zh">
 #
-# 快速路径用一个融合的运算代替了所有子模块，全局钩子只数到 1 次调用。里面有了前向钩子，PyTorch 就不走快速路径，于是数到 9 次：看一眼，就改变了它怎样运行。
+# 快速路径用一个融合的运算代替了所有子模块，所以全局钩子只数到 1 次调用。里面一有前向钩子，PyTorch 就不走快速路径，于是又数到 9 次：看一眼，就改变了模型的运行方式。
 #
 # </div>
 # <div lang="en">
 #
-# The fast path replaces all children by one fused operation, and a global hook counts 1 call. With a forward hook inside, PyTorch does not take the fast path, and there are 9: looking changes how it runs.
+# The fast path replaces all children by one fused operation, so a global hook counts only 1 call. If there is a
+# forward hook inside, PyTorch does not take the fast path, and the global hook counts 9 again. Looking at the model
+# changes how it runs.
 #
 # </div>
 # </div>
@@ -677,16 +760,25 @@ with torch.no_grad():
 #
 # <div lang="zh">
 #
-# 写 `remove_leaked(model, handles)`：`handles` 里有句柄的钩子，还有人要；`list_hooks(model)` 列出的其余钩子，不论种类，都取下，`model` 自己身上的也算。
-# 返回它们所在模块的名字（列表或元组，每个钩子一项，次序不限）。
-# 句柄有 `.id`；`list_hooks` 给出的每个钩子有 `.id`、`.path` 和 `.remove()`。
+# 有人挂了钩子，忘了取下。还要用的，你手里有句柄；其余的都该清掉。
+#
+# 写 `remove_leaked(model, handles)`：留下句柄在 `handles` 里的钩子，取下 `list_hooks(model)` 列出的、模块上的其余钩子。返回它们所在模块的名字（列表或元组，每个钩子一项，次序不限）。
+#
+# - 不论种类都取，`model` 自己身上的也算。
+# - 句柄有 `.id`；`list_hooks` 给出的每个钩子有 `.id`、`.path` 和 `.remove()`。
 #
 # </div>
 # <div lang="en">
 #
-# Write `remove_leaked(model, handles)`: hooks of `handles` are still needed; take off all others that `list_hooks(model)` lists, of
-# any kind, those on `model` included. Return the names of their modules (a list or tuple, one entry per hook, any order). Handles have
-# `.id`; hooks from `list_hooks` have `.id`, `.path`, `.remove()`.
+# Somebody has forgotten hooks on a model. You have the handles of those that are still needed, and want to clean up
+# the rest.
+#
+# Write `remove_leaked(model, handles)`. It keeps the hooks of `handles` and takes off all others that
+# `list_hooks(model)` lists on modules. Return the names of their modules (a list or tuple, one entry per hook, any
+# order).
+#
+# - Take off hooks of any kind, those on `model` itself included.
+# - Handles have `.id`; hooks from `list_hooks` have `.id`, `.path` and `.remove()`.
 #
 # </div>
 
@@ -717,20 +809,27 @@ check("08.3", remove_leaked)
 #
 # <div lang="zh">
 #
-# 8.6 的毛病可以不犯：把句柄放在单元之外，注册之前先取下旧的。
+# 8.6 节里，单元每运行一次，就多叠一个钩子。这个毛病可以不犯：把句柄放在单元之外，注册之前先取下旧的。
 #
-# 写 `register_once(handles, name, module, hook)`：字典 `handles` 里若已有 `name`，先取下那个钩子；再把前向钩子 `hook` 挂到 `module`
-# 上，句柄存进 `handles[name]`，并返回它。别的名字和别人的钩子都不要动。`name` 可以是空字符串；`hook` 在任何模式下都要触发，
-# 它的返回值照样取代输出。
+# 写 `register_once(handles, name, module, hook)`：字典 `handles` 按名字存着句柄。若已有 `name`，先取下那个钩子；再把前向钩子 `hook` 挂到 `module` 上，句柄存进 `handles[name]`，并返回它。
+#
+# - 别的名字和别人的钩子都不要动。
+# - `name` 可以是空字符串。
+# - `hook` 在任何模式下都要触发，它的返回值照样取代输出。
 #
 # </div>
 # <div lang="en">
 #
-# The fault of 8.6 can be avoided: keep the handle outside of the cell, and take the old hook off before you register.
+# In 8.6, every run of the cell stacked one more hook. You can avoid that if you keep the handle outside of the cell,
+# and take the old hook off before you register the new one.
 #
-# Write `register_once(handles, name, module, hook)`. If the dictionary `handles` already has `name`, take that hook off; then register `hook` as a
-# forward hook on `module`, store its handle in `handles[name]` and return it. Leave other names and other people's hooks alone.
-# `name` may be empty; `hook` must fire in every mode, and what it returns still replaces the output.
+# Write `register_once(handles, name, module, hook)`, where the dictionary `handles` holds one handle per name. If it
+# already has `name`, take that hook off. Then register `hook` as a forward hook on `module`, store its handle in
+# `handles[name]` and return it.
+#
+# - Leave other names and other people's hooks alone.
+# - `name` may be an empty string.
+# - `hook` must fire in every mode, and what it returns still replaces the output.
 #
 # </div>
 
@@ -758,12 +857,14 @@ check("08.4", register_once)
 #
 # <div lang="zh">
 #
-# 给一层挂一个前向钩子，给它的权重挂一个张量钩子，然后用 `deepcopy` 复制这一层，只运行副本。**先猜。**
+# 做实验之前，常常先复制一个模型，免得动了原来的。可是它的钩子会怎样？下面给一层挂一个前向钩子，给它的权重挂一个张量钩子，再用 `deepcopy` 复制这一层，只运行副本。**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# A layer gets a forward hook, and its weight a tensor hook; then we copy the layer with `deepcopy`, and run only the copy. **Guess first.**
+# Before an experiment it is a good habit to copy the model, so that the original stays as it is. But what happens to
+# its hooks? Below, we register a forward hook on a layer and a tensor hook on its weight. Then we copy the layer with
+# `deepcopy`, and run only the copy. Which hooks will the copy have? **Guess first.**
 #
 # </div>
 
@@ -796,16 +897,19 @@ taken = remove_hooks(twin, owner="user")
 # %% [markdown]
 # <div lang="zh">
 #
-# 副本带走了模块的钩子，而那个函数还是原来的函数，所以写进**原来的**列表；参数的张量钩子则丢了。
+# 副本也有模块的那个钩子。可是 `deepcopy` 不复制函数，两层调用的是同一个函数，所以副本一运行，结果就写进**原来的**列表。张量钩子则丢了，因为 `deepcopy` 用原来的数造了一个新参数，没有把钩子带过去。
 #
-# 下面用 `torch.save` 保存 8.7 节的 `block`，那些钩子还在上面，其中有一个 `lambda`。**先猜。**
+# 保存模型时又怎样？我们用 `torch.save` 保存 8.7 节的 `block`，那些钩子还在上面，其中有一个 `lambda`。**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# The copy takes the hook of the module along, and as the function is the same, it writes into the **original's** list; the tensor hook of the parameter is lost.
+# The copy has the hook of the module, too. But `deepcopy` does not duplicate functions, so both layers call the same
+# function. When the copy runs, the result therefore goes into the **original's** list. The tensor hook is lost, because
+# `deepcopy` builds a new parameter from the numbers of the old one and does not carry hooks over.
 #
-# Next we save the `block` of section 8.7 with `torch.save`, with its hooks still on it, one of them a `lambda`. **Guess first.**
+# What happens when a model is saved? We give the `block` of section 8.7 to `torch.save`. Its hooks are still on it, and
+# one of them is a `lambda`. **Guess first.**
 #
 # </div>
 
@@ -836,16 +940,19 @@ print("without hooks:", try_to_save(block))
 #
 # <div lang="zh">
 #
-# 副本上的钩子，原来的句柄取不下来，要用 `remove_hooks`；参数的张量钩子要重新注册。
+# 句柄只管原来那个模型上的钩子，取不下副本上的，那里要用 `remove_hooks`。参数的张量钩子不会复制，要在副本上重新注册。
 #
-# `torch.save(model)` 连模块的钩子一起存，遇到 `lambda` 或函数里定义的函数就出错。只存 `state_dict()`，里面没有钩子。
+# `torch.save(model)` 连模块的钩子一起存，而函数只存名字。`lambda` 和函数里定义的函数，按名字找不到，所以一遇到就出错。请改存 `state_dict()`，里面没有钩子。
 #
 # </div>
 # <div lang="en">
 #
-# The original handle cannot remove the hook on the copy: use `remove_hooks`. Tensor hooks of parameters have to be registered again.
+# The handle belongs to the original, so it cannot remove the hook on the copy: use `remove_hooks` there. Tensor hooks
+# of parameters are not copied, so you have to register them again on the copy.
 #
-# `torch.save(model)` saves the hooks of modules too, and fails for a `lambda` or a function defined inside another. Save the `state_dict()`, which contains no hooks.
+# `torch.save(model)` saves the hooks of modules too, and of each function it saves only the name. So saving fails if a
+# hook is a `lambda` or a function defined inside another, which cannot be found by name. Save the `state_dict()`
+# instead, which contains no hooks.
 #
 # </div>
 # </div>
@@ -855,12 +962,14 @@ print("without hooks:", try_to_save(block))
 #
 # <div lang="zh">
 #
-# 模型先用 `torch.compile` 编译，运行过一次，然后才在它的第一层上挂一个前向钩子。（`backend="eager"` 不需要 C++ 编译器，钩子的行为和默认后端一样。）**先猜。**
+# 最后看看编译过的模型。我们用 `torch.compile` 编译一个模型，运行一次，然后才在它的第一层上挂一个前向钩子。（`backend="eager"` 不需要 C++ 编译器，前向钩子的行为和默认后端一样。）**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# A model is compiled with `torch.compile` and runs once; only then its first layer gets a forward hook. (`backend="eager"` needs no C++ compiler, and hooks behave as with the default one.) **Guess first.**
+# Finally, we look at compiled models. We compile a model with `torch.compile` and run it once. Only then do we
+# register a forward hook on its first layer. (`backend="eager"` needs no C++ compiler, and forward hooks behave as
+# with the default one.) Will the hook fire? **Guess first.**
 #
 # </div>
 
@@ -896,12 +1005,14 @@ torch.compiler.reset()
 #
 # <div lang="zh">
 #
-# 编译好的代码不再查看模块上有没有新的钩子，也不警告（torch 2.15.0）。先挂钩子再编译，或者用 `set_stance("force_eager")`，在它的范围里暂时不用编译好的代码。
+# 编译时一个钩子也没有的层，编译好的代码不会再查看有没有新的，也不警告（torch 2.15.0）。所以要先挂钩子再编译，或者用 `set_stance("force_eager")`，在它的范围里暂时不用编译好的代码。
 #
 # </div>
 # <div lang="en">
 #
-# Compiled code does not look for new hooks on its modules, and gives no warning (torch 2.15.0). Register hooks before compiling, or use `set_stance("force_eager")`, which sets compiled code aside for as long as it is in force.
+# If a layer had no hooks when it was compiled, the compiled code does not look for new ones, and gives no warning
+# (torch 2.15.0). So register hooks before you compile, or use `set_stance("force_eager")`, which sets compiled code
+# aside for as long as it is in force.
 #
 # </div>
 # </div>
@@ -911,12 +1022,15 @@ torch.compiler.reset()
 #
 # <div lang="zh">
 #
-# 8.2 节说，嵌套的模块像括号。全局的前置钩子看得见每一个左括号，全局的前向钩子看得见每一个右括号（`forward` 抛出异常时没有，见 8.3 节），哪怕是 `model.modules()` 不认识的模块。数一数此刻还有几个没有合上，就知道谁在谁里面运行。
+# 嵌套的模块像括号（8.2 节），括号可以数。全局的前置钩子看得见每个左括号，全局的前向钩子看得见每个右括号（`forward` 抛出异常时没有，见 8.3 节）。连 `model.modules()` 不认识的模块，它们也看得见，除非在早已编译好的代码里面（8.9 节）。数一数此刻还有几个没有合上，就知道谁在谁里面运行。
 #
 # </div>
 # <div lang="en">
 #
-# Nested modules are like brackets (section 8.2). A global pre-hook sees each of them open and a global forward hook sees it close (unless `forward` raises, section 8.3), even for modules that `model.modules()` does not know. Count those that are open at a given moment, and you know who is running inside whom.
+# Section 8.2 compared nested modules to brackets, and brackets can be counted. A global pre-hook sees each of them
+# open, and a global forward hook sees it close (unless `forward` raises, section 8.3). Both hooks even see modules
+# that `model.modules()` does not know, but none inside code that was compiled before (section 8.9). Count the
+# brackets that are open at a given moment, and you know who is running inside whom.
 #
 # </div>
 #
@@ -926,16 +1040,28 @@ torch.compiler.reset()
 #
 # <div lang="zh">
 #
-# 写 `outline(model, x)`：运行一次 `model(x)`（它本身，不是副本，输出不改），返回一个列表，每次调用一对：深度和类名，例如 `(0, "Linear")`，按**开始**的次序。`model` 的深度是 `0`，它直接调用的是 `1`，依此类推：看谁调用的，不看名字。类名是 `type(module).__name__`。
+# 面对陌生的模型，先看谁调用谁。写 `outline(model, x)`：运行一次 `model(x)`，返回一个列表，每次调用一对：深度和类名，例如 `(0, "Linear")`，按**开始**的次序。
 #
-# 两个全局钩子都要取下，模型抛出异常时也一样，异常照样传出去；别人的钩子和模型的模式都不变。
+# - `model` 的深度是 `0`，它直接调用的是 `1`，依此类推：看谁调用的，不看名字。
+# - 类名是 `type(module).__name__`。
+# - 运行的是 `model` 本身，不是副本，输出不改。
+# - 两个全局钩子都要取下，模型抛出异常时也一样，异常照样传出去。（`model` 里面不会接住异常。）
+# - 别人的钩子和模型的模式都不变。
 #
 # </div>
 # <div lang="en">
 #
-# Write `outline(model, x)`: run `model(x)` once (itself, not a copy, no output changed) and return a list with a pair for each call, its depth and the class name, such as `(0, "Linear")`, in the order in which the calls **begin**. `model` is at depth `0`, the modules that it calls directly are at `1`, and so on: what counts is who calls, not the names. The class name is `type(module).__name__`.
+# In an unfamiliar model, you first want to see who calls whom. Write `outline(model, x)`, which runs `model(x)` once.
+# Return a list with a pair for each call, its depth and the class name, such as `(0, "Linear")`, in the order in
+# which the calls **begin**.
 #
-# Take both global hooks off, even after an exception, which propagates unchanged; leave other hooks and modes alone.
+# - `model` is at depth `0`, the modules that it calls directly are at `1`, and so on. What counts is who calls, not
+#   the names.
+# - The class name is `type(module).__name__`.
+# - Run `model` itself, not a copy, and change no output.
+# - Take both global hooks off, even after an exception, which propagates unchanged. (No exception is caught inside
+#   `model`.)
+# - Leave other hooks and modes alone.
 #
 # </div>
 
@@ -971,20 +1097,23 @@ check("08.5", outline)
 #
 # <div lang="zh">
 #
-# 1. 一层的次序：`forward_pre`、`forward`；然后 `output_grad`、`backward_pre`、参数的两个、`backward`、`input_grad`。在前向钩子里挂的 `output_grad` 在 `backward_pre` 之后。输入不需要梯度时，`backward` 提前。
-# 2. 模块像括号一样嵌套：前置钩子开，前向钩子合。全局钩子看得见每一个，先于模块自己的；用完马上取下。
+# 1. `Linear` 这样的层，事件的次序是：`forward_pre`、`forward`；然后是 `output_grad`、`backward_pre`、参数的两个、`backward`、`input_grad`。在前向钩子里挂的 `output_grad` 在 `backward_pre` 之后。输入不需要梯度时，`backward` 提前。
+# 2. 模块像括号一样嵌套：前置钩子看见它打开，前向钩子看见它合上。全局钩子看得见每一个模块，先于模块自己的钩子；用完马上取下。
 # 3. 名字放在钩子里，不放在模块上。
 # 4. 句柄放在单元格之外，注册之前先取下旧的。
-# 5. 钩子从不触发，或者触发太多次：先看 `list_hooks`，再用 `diagnose`。
+# 5. 钩子从不触发，或者触发太多次时，先看 `list_hooks`，再用 `diagnose`。
 #
 # </div>
 # <div lang="en">
 #
-# 1. The order for one layer: `forward_pre`, `forward`; then `output_grad`, `backward_pre`, the two of the parameter, `backward`, `input_grad`. An `output_grad` set inside a forward hook comes after `backward_pre`. Where the input needs no gradient, `backward` comes earlier.
-# 2. Modules nest like brackets: the pre-hook opens, the forward hook closes. Global hooks see them all, before a module's own; remove them as soon as you are done.
-# 3. The name goes into the hook, not onto the module.
+# 1. For a layer such as `Linear`, events come in this order: `forward_pre`, `forward`; then `output_grad`,
+#    `backward_pre`, the two of the parameter, `backward`, `input_grad`. An `output_grad` set inside a forward hook
+#    comes after `backward_pre`. If the input needs no gradient, `backward` comes earlier.
+# 2. Modules nest like brackets: a pre-hook sees each of them open, and a forward hook sees it close. Global hooks see
+#    all modules, and fire before a module's own hooks. Remove them as soon as you are done.
+# 3. Keep the name in the hook, not on the module.
 # 4. Keep the handle outside of the cell, and remove the old hook before you register a new one.
-# 5. A hook never fires, or fires too often: look at `list_hooks` first, then use `diagnose`.
+# 5. If a hook never fires, or fires too often, look at `list_hooks` first, and then use `diagnose`.
 #
 # </div>
 
@@ -992,14 +1121,14 @@ check("08.5", outline)
 # ## 8.12 回想一下 · Recall
 #
 # <div lang="zh">
-# <details><summary>1. 模块的 <code>backward</code> 钩子触发时，这一层权重的 <code>.grad</code> 写好了吗？</summary>像 <code>Linear</code> 这样的层，若权重只用到一次，输入又需要梯度，就已经写好了；输入不需要梯度时还没有（7.3 节）。</details>
+# <details><summary>1. 模块的 <code>backward</code> 钩子触发时，这一层权重的 <code>.grad</code> 写好了吗？</summary>像 <code>Linear</code> 这样的层，若权重只用到一次，输入又需要梯度，就已经写好了。输入不需要梯度时，还没有（7.3 节）。</details>
 # <details><summary>2. 重新运行一个挂钩子的单元格，怎样不让钩子叠加？</summary>把句柄存在单元格之外，先 <code>remove()</code> 旧的，再注册新的。</details>
-# <details><summary>3. 说出三个原因，为什么挂好的钩子从不触发。</summary>模块没有被调用（如 <code>out_proj</code>）。反向钩子所在的模块返回的是字典（7.7 节）。编译好的模型运行过以后，才挂上钩子。</details>
+# <details><summary>3. 说出三个原因，为什么挂好的钩子从不触发。</summary>一是模块没有被调用，例如 <code>out_proj</code>。二是它是反向钩子，而模块返回的是字典（7.7 节）。三是那一层在编译好、已经运行过的模型里面，钩子是后来才挂的，重新编译之前都不触发。</details>
 # </div>
 # <div lang="en">
-# <details><summary>1. When a module's <code>backward</code> hook fires, has the <code>.grad</code> of the layer's weight been written?</summary>For a layer such as <code>Linear</code> whose weight is used once it has, where the input needs a gradient; where the input needs none, not yet (section 7.3).</details>
-# <details><summary>2. A cell that registers a hook is run again. How do you keep hooks from stacking?</summary>Store the handle outside of the cell; <code>remove()</code> the old hook before you register the new one.</details>
-# <details><summary>3. Give three reasons why a registered hook never fires.</summary>Its module is never called (such as <code>out_proj</code>). It is a backward hook, and its module returns a dictionary (section 7.7). The compiled model had run before the hook came.</details>
+# <details><summary>1. When a module's <code>backward</code> hook fires, has the <code>.grad</code> of the layer's weight been written?</summary>Yes, for a layer such as <code>Linear</code> whose weight is used once, if the input needs a gradient. If the input needs none, it has not been written yet (section 7.3).</details>
+# <details><summary>2. You run a cell again that registers a hook. How do you keep hooks from stacking?</summary>Store the handle outside of the cell, and <code>remove()</code> the old hook before you register the new one.</details>
+# <details><summary>3. Give three reasons why a registered hook never fires.</summary>Its module may never be called, as with <code>out_proj</code>. It may be a backward hook whose module returns a dictionary (section 7.7). Its layer may be inside a model that was compiled and had run before the hook was registered; then it fires only once the model is compiled anew.</details>
 # </div>
 
 # %% [markdown]
@@ -1007,12 +1136,15 @@ check("08.5", outline)
 #
 # <div lang="zh">
 #
-# PyTorch 自己的 `FlopCounterMode` 要知道眼下是哪个模块在运行。它用的 `ModuleTracker` 注册的正是练习 08.5 的那一对全局钩子，离开 `with` 时就取下：可以搜索 `torch/utils/module_tracker.py`。下面是你到目前为止的进度。
+# 全局钩子，PyTorch 自己也在用。`FlopCounterMode` 统计模型的运算量时，要知道眼下是哪个模块在运行。它用的 `ModuleTracker`，注册的正是练习 08.5 里的那一对全局钩子，离开 `with` 时就取下。你自己写过这一对，源代码就看得懂了，搜索 `torch/utils/module_tracker.py` 就能找到。下面是你到目前为止的进度。
 #
 # </div>
 # <div lang="en">
 #
-# PyTorch's own `FlopCounterMode` has to know which module is running at the moment. The `ModuleTracker` that it uses registers the same pair of global hooks as exercise 08.5 and removes them when the `with` block is left: search for `torch/utils/module_tracker.py`. Below is your progress so far.
+# Global hooks are at work in PyTorch itself. When `FlopCounterMode` counts the operations of a model, it has to know
+# which module is running at the moment. So it uses a `ModuleTracker`, which registers the same pair of global hooks as
+# exercise 08.5 and removes them at the end of the `with` block. You wrote that pair yourself, so you can read its
+# source: search for `torch/utils/module_tracker.py`. Below you see your progress so far.
 #
 # </div>
 

@@ -29,9 +29,12 @@ LanguageToggle()
 # </div>
 # <div lang="en">
 #
-# AlexNet begins with a convolution. For each of its channels it computes a **feature map**, whose numbers are positive and negative. In this lesson we take such maps out of networks with hooks, draw them and judge them.
+# AlexNet begins with a convolution. For each of its channels it computes a **feature map**, a grid of numbers that are
+# positive in some places and negative in others. In this lesson we take such maps out of networks with hooks, draw
+# them, and learn how to judge them.
 #
-# A photograph of Grace Hopper goes in, resized and cropped to `224` pixels square and normalised. The weights are random, with a fixed seed; a trained network follows in section 9.4.
+# Our input is a photograph of Grace Hopper, resized and cropped to `224` pixels square and normalised. The weights are
+# random, with a fixed seed. A trained network follows in section 9.4.
 #
 # </div>
 
@@ -60,7 +63,9 @@ _ = plt.axis("off")
 # </div>
 # <div lang="en">
 #
-# We register a forward hook on this convolution. It keeps the same output in three ways, with `detach()`, `detach().cpu()` and `detach().clone()`, and we look at all three after the whole model has run. About half of what a random convolution returns is negative. **Guess first.**
+# We register a forward hook on this first convolution. It keeps the same output in three ways, with `detach()`, with
+# `detach().cpu()` and with `detach().clone()`, and we look at all three after the whole model has run. About half of
+# what a random convolution returns is negative. Will half of the numbers we kept be negative, too? **Guess first.**
 #
 # </div>
 
@@ -100,7 +105,11 @@ for ax, way in zip(axes, ("detach()", "detach().clone()"), strict=True):
 # </div>
 # <div lang="en">
 #
-# There is not one negative number in the first two; only `clone()` kept what was there at the time. What `detach()` cuts is the graph; what it returns still shares the memory of `output` (section 3.8). The next layer is `ReLU(inplace=True)`, which turns the negatives into `0` right there, and so in what we kept. `cpu()` is no help: it copies only what is not on the CPU yet, such as a tensor on a GPU, so code that was right there may be wrong on another machine.
+# The first two versions hold not a single negative number. Only `clone()` kept the output as it was at that moment.
+# What `detach()` cuts is the graph, but the tensor that it returns still shares the memory of `output` (section 3.8).
+# The next layer is `ReLU(inplace=True)`. It turns the negatives into `0` right there in that memory, and so also in
+# what we kept. `cpu()` does not help either, because it copies only what is not on the CPU yet, such as a tensor on a
+# GPU. So code that was right on a GPU may be wrong on another machine.
 #
 # </div>
 #
@@ -110,12 +119,15 @@ for ax, way in zip(axes, ("detach()", "detach().clone()"), strict=True):
 #
 # <div lang="zh">
 #
-# `detach()` 和 `cpu()` 都不是备份。张量本来就在 CPU 上时，`cpu()` 并不复制，给的还是同一块内存。不会有异常；除了负数不见了，能说明问题的就是 `_version`：它从 `0` 变成了 `1`。要留住那一刻，就在钩子里写 `output.detach().clone()`。
+# `detach()` 和 `cpu()` 都不是备份。`detach()` 得到的张量和输出在同一块内存里；张量本来就在 CPU 上时，`cpu()` 也不复制。不会有异常，能说明问题的只有两点：负数不见了，`_version` 从 `0` 变成了 `1`。要留住那一刻，就在钩子里写 `output.detach().clone()`。
 #
 # </div>
 # <div lang="en">
 #
-# Neither `detach()` nor `cpu()` is a backup. For a tensor that is on the CPU already, `cpu()` copies nothing and gives the same memory. No exception is raised; besides the missing negatives, what gives it away is a `_version` of `1` instead of `0`. To keep the moment, write `output.detach().clone()` inside the hook.
+# Neither `detach()` nor `cpu()` makes a backup. What `detach()` returns shares its memory with the output. `cpu()`
+# copies nothing either if the tensor is on the CPU already. No exception is raised, and only two signs give it away:
+# the negatives are missing, and `_version` is `1` instead of `0`. To keep the numbers of that moment, write
+# `output.detach().clone()` inside the hook.
 #
 # </div>
 # </div>
@@ -132,9 +144,13 @@ for ax, way in zip(axes, ("detach()", "detach().clone()"), strict=True):
 # </div>
 # <div lang="en">
 #
-# AlexNet has 5 convolutions. We hook all of them and group what they return by the shape of the kernel, `tuple(module.weight.shape)`. From every call we keep two versions, that of `detach()` and that of `clone()`.
+# Is the first convolution the only one whose output gets overwritten? AlexNet has 5 convolutions. We hook all of them
+# and group their outputs by the shape of the kernel, `tuple(module.weight.shape)`. From every call we keep two
+# versions, one by `detach()` and one by `clone()`.
 #
-# The truth comes from a first run with every `inplace` set to `False`; then we set it back to `True` and run once more, with the same weights and the same input. **Guess first.**
+# To know which version is right, we need the truth. It comes from a first run with every `inplace` set to `False`. Then
+# we set it back to `True` and run once more, with the same weights and the same input. For how many of the five
+# convolutions is `detach()` right? **Guess first.**
 #
 # </div>
 
@@ -177,7 +193,8 @@ for shape, [(detached, cloned)] in groups.items():  # one call in each group
 # </div>
 # <div lang="en">
 #
-# Not one, because in AlexNet an in-place ReLU follows each convolution. With `clone()` all five are right.
+# Not one of the five detached outputs is right, because in AlexNet an in-place ReLU follows each convolution. With
+# `clone()` all five are right.
 #
 # </div>
 #
@@ -187,16 +204,29 @@ for shape, [(detached, cloned)] in groups.items():  # one call in each group
 #
 # <div lang="zh">
 #
-# 写 `conv_groups(model, x)`：按模型原来的模式运行一次 `model(x)`（不用副本），返回一个字典，键是卷积核的形状（元组），值是列表。每次调用在列表里占一项，按运行的次序排，内容是那一刻的输出，`dtype` 不变，也不连着计算图。只记运行了的 `nn.Conv2d`，不论藏得多深，模型自己是卷积也算。
+# 留下的是拷贝，后面的层就再也改写不了特征图，现在可以放心收集整个模型的了。写 `conv_groups(model, x)`：运行一次 `model(x)`，返回一个字典，键是卷积核的形状（元组），值是输出的列表。
 #
-# 不许改动模型，包括 `training`。钩子都要取下，出了异常也一样。
+# - 卷积每调用一次，就在它那个形状的列表里加一项，所以各项按运行的次序排。
+# - 一项就是那一刻的输出，`dtype` 不变，也不连着计算图。
+# - 只记运行了的 `nn.Conv2d`，不论藏得多深。模型自己也可能就是卷积，那它也算。
+# - 别人还要接着用这个模型。所以运行的是它本身，不是副本，按它原来的模式，而且不许改动，包括 `training`。
+# - 钩子都要取下，出了异常也一样。
 #
 # </div>
 # <div lang="en">
 #
-# Write `conv_groups(model, x)`: run `model(x)` once, in the mode it is in and without a copy, and return a dictionary from kernel shapes (tuples) to lists. Every call has one entry in its list, in the order of running: the output of that moment, with its `dtype` and without its graph. Record each `nn.Conv2d` that runs, however deep it lies, and the model itself if it is one.
+# With a copy, no later layer can spoil a feature map. So now you can collect those of a whole model. Write
+# `conv_groups(model, x)`, which runs `model(x)` once and returns a dictionary. Its keys are the shapes of kernels
+# (tuples), and its values are lists of outputs.
 #
-# Do not change the model, `training` included. Remove all hooks, even after an exception.
+# - Each call of a convolution adds one entry to the list of its kernel shape, so the entries stand in the order of
+#   running.
+# - An entry is the output as it was at that moment, with its `dtype` unchanged and without its graph.
+# - Record every `nn.Conv2d` that runs, however deep it lies. The model itself may be a convolution, and then it counts
+#   too.
+# - Others go on using the model. So run the model itself and not a copy, in the mode that it is in, and do not change
+#   it, `training` included.
+# - Remove all hooks, even after an exception.
 #
 # </div>
 
@@ -233,12 +263,20 @@ check("09.1", conv_groups)
 #
 # <div lang="zh">
 #
-# 既然就地的 ReLU 是祸首，把每个 `inplace` 都设成 `False`，似乎就不用 `clone()` 了。我们在 ResNet 的一个块上试试：它依次运行 `conv1`、`bn1`、`relu`、`conv2`、`bn2`，然后用 `out += identity` 加上块的输入，最后再运行一次 `relu`。`relu` 已经设成 `inplace=False`。**先猜**，再看每一层各报告几次。
+# 既然就地的 ReLU 是祸首，把每个 `inplace` 都设成 `False`，似乎就不用 `clone()` 了。是这样吗？我们在 ResNet 的一个块上试试，它的 `relu` 已经设成 `inplace=False`。
+#
+# 这个块依次运行 `conv1`、`bn1`、`relu`、`conv2`、`bn2`，然后用 `out += identity` 加上块的输入，最后再运行一次 `relu`。每一层的输出留两份，一份只 `detach()`，一份再 `clone()`。**先猜**哪几层只 `detach()` 的那份还是对的，再看每一层各报告几次。
 #
 # </div>
 # <div lang="en">
 #
-# If in-place ReLUs are to blame, we should need no `clone()` once every `inplace` is `False`. We try that on a block of ResNet. It runs `conv1`, `bn1`, `relu`, `conv2` and `bn2`, then adds the block's input with `out += identity`, and runs `relu` once more. Here `relu` has `inplace=False`. **Guess first**, and then see how often each layer reports.
+# If in-place ReLUs are to blame, we should need no `clone()` once every `inplace` is `False`. Is that true? Let us try
+# it on a block of ResNet whose `relu` has `inplace=False`.
+#
+# The block runs `conv1`, `bn1`, `relu`, `conv2` and `bn2`. Then it adds its own input with `out += identity`, and runs
+# `relu` once more. From every layer we keep the output twice, once with `detach()` alone and once with `clone()` as
+# well. **Guess first**: for which layers is the version with `detach()` alone still right? Then see how often each
+# layer reports.
 #
 # </div>
 
@@ -279,7 +317,9 @@ print("bn2 as kept by detach() equals bn2 + identity:", torch.equal(detached, cl
 # </div>
 # <div lang="en">
 #
-# The wrong one is `bn2`: what was kept is no longer its output but the sum with `identity`. The others are right, because nothing changes their outputs in place. `relu` reports 2 times, the others once each.
+# The only wrong layer is `bn2`. What we kept there is no longer its output but the sum with `identity`, because `+=`
+# wrote that sum into the same memory. The other layers are right, because nothing changes their outputs in place.
+# `relu` reports 2 times, and the others report once each.
 #
 # </div>
 #
@@ -294,7 +334,8 @@ print("bn2 as kept by detach() equals bn2 + identity:", torch.equal(detached, cl
 # </div>
 # <div lang="en">
 #
-# With `inplace` off you are not safe yet. `+=` works in place as well, and it stands in `forward`, where there is no switch. Only a copy of your own is safe, so use `clone()` all the same.
+# Switching `inplace` off does not make you safe. `+=` works in place as well, and it stands in `forward`, where there
+# is no switch for it. Only a copy of your own is safe, so use `clone()` all the same.
 #
 # </div>
 # </div>
@@ -310,7 +351,8 @@ print("bn2 as kept by detach() equals bn2 + identity:", torch.equal(detached, cl
 # </div>
 # <div lang="en">
 #
-# A module may run several times (section 5.7). The block has a single `relu`, which runs 2 times, and `seen["relu"]` holds only the later output; the earlier one was replaced. To keep every call, use a list.
+# A module may run several times (section 5.7). The block has a single `relu`, which runs 2 times, so `seen["relu"]`
+# holds only the later output, which replaced the earlier one. To keep the output of every call, use a list.
 #
 # </div>
 # </div>
@@ -329,11 +371,14 @@ print("bn2 as kept by detach() equals bn2 + identity:", torch.equal(detached, cl
 # </div>
 # <div lang="en">
 #
-# Random weights have learned nothing, so from here on we use a small trained network: `Shapes` draws small pictures with one shape in each, of 6 classes, and the network from `load_model()` recognises them.
+# Random weights have learned nothing, so from here on we use a small trained network. `Shapes` draws small pictures,
+# each of which shows one shape out of 6 classes, and the network from `load_model()` recognises the shape.
 #
-# The ReLU of `block3` has 48 feature maps, and we draw 12 of them in two rows. In the upper row each map has a scale of its own, from its smallest value to its largest; in the lower row all share one, from 0 to the largest value of the layer. Red frames mark the brightest and the dimmest map of the layer.
+# How should we draw the maps of this network? The ReLU of `block3` has 48 of them, and we draw 12 in two rows. In the
+# upper row each map has a scale of its own, from its smallest value to its largest. In the lower row all maps share one
+# scale, from 0 to the largest value of the layer. Red frames mark the brightest and the dimmest map of the layer.
 #
-# Have a look: in the upper row, will the map whose largest value is just 0.02 look dimmer than the one with 3.70?
+# What do you expect in the upper row: will the map whose largest value is just 0.02 look dimmer than the one with 3.70?
 #
 # </div>
 
@@ -378,7 +423,10 @@ for channel in ends.values():
 # </div>
 # <div lang="en">
 #
-# No: in the upper row both red frames are equally bright at their brightest, since every map's largest value is drawn in yellow, with brightness 1. Only the lower row shows the one with 0.02 as it is, dark all over. So to compare channels, use one scale; to study the pattern within a map, give it one of its own, but say so. `plot_feature_maps` uses one for the layer by default, and one for each map with `per_map=True`.
+# The map with 0.02 does not look dimmer. In the upper row both red frames are equally bright at their brightest,
+# because every map's largest value is drawn in yellow, with brightness 1. Only the lower row shows this map as it is,
+# dark all over. So to compare channels, use one scale. To study the pattern within a map, give it a scale of its own,
+# but say so. `plot_feature_maps` uses one for the layer by default, and one for each map with `per_map=True`.
 #
 # </div>
 #
@@ -388,12 +436,23 @@ for channel in ends.values():
 #
 # <div lang="zh">
 #
-# 写 `one_scale(maps, columns)`：`maps` 是 `(C, H, W)`，`columns` 不大于 `C`。返回一张图 `(height, width)`，每行 `columns` 张，从左到右、从上到下排，之间不留缝。整层最小的数变成 0，最大的变成 1，哪怕两者相差很小；末行的空位填 0；如果所有的数都相等，整张图是 0。`maps` 和图都是 `float32`，不许改动 `maps`。
+# 要一眼比较一层的所有通道，就把它们拼成一张图，用同一把尺子。写 `one_scale(maps, columns)`：`maps` 是 `(C, H, W)`，`columns` 不大于 `C`；返回一张图 `(height, width)`。
+#
+# - 每行 `columns` 张，从左到右、从上到下排，之间不留缝；末行的空位填 0。
+# - 整层最小的数变成 0，最大的变成 1，哪怕两者相差很小；如果所有的数都相等，没有什么可拉开的，整张图是 0。
+# - `maps` 和图都是 `float32`，不许改动 `maps`。
 #
 # </div>
 # <div lang="en">
 #
-# Write `one_scale(maps, columns)`: `maps` is `(C, H, W)`, and `columns` is at most `C`. Return one picture `(height, width)` with `columns` maps in a row, from left to right and then down, without gaps. The smallest number of the layer becomes 0 and the largest 1, however close they are; unused places are 0; if all numbers are equal, the whole picture is 0. `maps` and the picture are `float32`. Leave `maps` as it is.
+# To compare all channels of a layer at a glance, put their maps into one picture with one scale. Write
+# `one_scale(maps, columns)`, where `maps` is `(C, H, W)` and `columns` is at most `C`. Return a picture
+# `(height, width)`.
+#
+# - Each row holds `columns` maps, from left to right and then down, without gaps. Unused places are 0.
+# - The layer's smallest number becomes 0 and the largest 1, however close they are. If all are equal, there is nothing
+#   to stretch, and the picture is 0.
+# - `maps` and the picture are `float32`. Do not change `maps`.
 #
 # </div>
 
@@ -424,12 +483,16 @@ check("09.2", one_scale)
 #
 # <div lang="zh">
 #
-# 想看特征图在训练中怎样变化，可以把网格写进 TensorBoard 的事件文件：`add_image(tag, picture, step)`，标签不变，步数在变。网格用 torchvision 的 `make_grid` 拼：`nrow` 是每行的张数，`normalize=True` 把数拉到 0 到 1，再加上 `scale_each=True` 就是每张图各用各的尺子。下面把 9.2 节五组的前 12 张写在第 100 步，另有一张小图写 6 步。
+# 想看特征图在训练中怎样变化，可以把网格写进 TensorBoard 的事件文件：`add_image(tag, picture, step)`，标签不变，步数在变。网格用 torchvision 的 `make_grid` 拼：`nrow` 是每行的张数，`normalize=True` 把数拉到 0 到 1，再加上 `scale_each=True` 就是每张图各用各的尺子。下面把 9.2 节五组的前 12 张写在第 100 步，另外 6 步各写一张小图。
 #
 # </div>
 # <div lang="en">
 #
-# To watch how feature maps change during training, write grids into an event file of TensorBoard with `add_image(tag, picture, step)`: one tag, many steps. torchvision's `make_grid` lays them out, where `nrow` is the number of maps in a row; `normalize=True` stretches the numbers to 0 to 1, and `scale_each=True` in addition does so for each map by itself. Below, the first 12 maps of the five groups of section 9.2 are written at step 100, and one small picture at 6 steps.
+# To watch how feature maps change during training, write them into an event file of TensorBoard with
+# `add_image(tag, picture, step)`. Use one tag for all steps. The grid is laid out by torchvision's `make_grid`, where
+# `nrow` is the number of maps in a row. With `normalize=True` the numbers are stretched to the range from 0 to 1, and
+# with `scale_each=True` in addition, each map gets its own scale. Below, we write the first 12 maps of each of the five
+# groups of section 9.2 at step 100, and a small picture at each of 6 steps.
 #
 # </div>
 
@@ -453,7 +516,9 @@ with SummaryWriter(folder) as writer:
 # </div>
 # <div lang="en">
 #
-# To see whether that worked, we read it back. An `EventAccumulator` reads the event files of a folder, and is empty until `Reload()` is called. The small picture was written at 6 steps. **Guess first.**
+# To see whether the pictures were written correctly, we read them back. An `EventAccumulator` reads the event files of
+# a folder, and it is empty until `Reload()` is called. Small pictures were written at 6 steps. How many of them come
+# back? **Guess first.**
 #
 # </div>
 
@@ -485,7 +550,10 @@ _ = plt.axis("off")
 # </div>
 # <div lang="en">
 #
-# By default only 4 steps come back. The reader keeps at most 4 pictures for each tag: the last one for certain, earlier ones chosen at random, though with a fixed seed, so that every reading gives the same. With `size_guidance={"images": 0}` all come back. And the picture from the file was written well: even random kernels leave the outlines of the photograph.
+# By default only 4 steps come back, because the reader keeps at most 4 pictures for each tag. The last one is always
+# kept, and the earlier ones are chosen at random, though with a fixed seed, so that every reading gives the same. With
+# `size_guidance={"images": 0}` all of them come back. And the picture from the file shows that the maps were written
+# correctly: even random kernels preserve the outlines of the photograph.
 #
 # </div>
 
@@ -496,16 +564,23 @@ _ = plt.axis("off")
 #
 # <div lang="zh">
 #
-# 写 `log_maps(folder, tag, pictures)`：字典 `pictures` 从步数对应到图 `(height, width)`，值在 0 到 1 之间。先把它们写进 `folder`，关上（`with`），再读（`Reload()`）出 `tag` 的**所有**图，返回 `[(step, height, width), ...]`，次序照 `reader.Images(tag)` 的；它的每一项有 `step`、`height`、`width`。
+# 写进去的图，要读得回来才有用，所以这个函数写完就读。写 `log_maps(folder, tag, pictures)`：字典 `pictures` 从步数对应到图 `(height, width)`，值在 0 到 1 之间；返回 `[(step, height, width), ...]`。
 #
-# `folder` 里可能已有上一次训练写的图，它们也算，所以同一步可能有两张。
+# - 先把图写进 `folder`，关上（`with`），再读（`Reload()`）出 `tag` 的**所有**图。
+# - `folder` 里可能已有上一次训练写的图，它们也算，所以同一步可能有两张。
+# - 次序照 `reader.Images(tag)` 的；它的每一项有 `step`、`height`、`width`。
 #
 # </div>
 # <div lang="en">
 #
-# Write `log_maps(folder, tag, pictures)`: the dictionary `pictures` maps steps to pictures `(height, width)` with values from 0 to 1. Write them into `folder`, close the writer (`with`), then read (`Reload()`) **all** pictures under `tag` and return `[(step, height, width), ...]` in the order of `reader.Images(tag)`, each item of which has `step`, `height` and `width`.
+# A picture that you log is useful only if it can be read back, so write a function that does both.
+# `log_maps(folder, tag, pictures)` gets a dictionary `pictures` from steps to pictures `(height, width)` with values
+# from 0 to 1, and returns a list `[(step, height, width), ...]`.
 #
-# `folder` may already hold pictures from an earlier run. They count too, so a step may occur twice.
+# - First write the pictures into `folder` and close the writer (`with`). Then read (`Reload()`) **all** pictures under
+#   `tag`.
+# - `folder` may already hold pictures from an earlier run. These count too, so a step may occur twice.
+# - Return them in the order of `reader.Images(tag)`. Each of its items has `step`, `height` and `width`.
 #
 # </div>
 
@@ -541,9 +616,13 @@ check("09.3", log_maps)
 # </div>
 # <div lang="en">
 #
-# A ReLU turns negative numbers into 0. If a channel is 0 for **all** pictures at **all** places, we call it dead. It tells the later layers nothing, and as a ReLU has a derivative of 0 there, its kernel gets a gradient of 0.
+# A ReLU turns negative numbers into 0. If a channel is 0 for **all** pictures at **all** places, we call it dead. A
+# dead channel tells the later layers nothing. And because a ReLU has a derivative of 0 at these places, the kernel of
+# the channel gets a gradient of 0.
 #
-# To see some, we let the trained network take one very bad step, with all labels off by one and a learning rate of 0.1, and call the result `hurt`. Then we count at the ReLU of `block4`, first with one picture and then with all 60. **Guess first.**
+# To see some dead channels, we let the trained network take one very bad step, with all labels off by one and a
+# learning rate of 0.1, and call the result `hurt`. Then we count silent channels at the ReLU of `block4`, first with
+# one picture and then with all 60. **Guess first.**
 #
 # </div>
 
@@ -590,9 +669,12 @@ for name, network in (("trained", net), ("hurt", hurt)):
 # </div>
 # <div lang="en">
 #
-# On one picture 42 are silent, but only 24 on all 60; the others just had nothing to say about that picture. In the trained network, this layer has no dead channel.
+# On one picture 42 channels are silent, but only 24 are silent on all 60. The others just had nothing to say about
+# that one picture. In the trained network, this layer has no dead channel.
 #
-# It is often said that a dead channel can never learn again. We try one more step, now with the right labels and a learning rate of 0.01. **Guess first**, and then see whether their kernels have changed.
+# It is often said that a dead channel can never learn again. We put this to the test with one more step, now with the
+# right labels and a learning rate of 0.01. **Guess first**, and then see whether the kernels of dead channels have
+# changed.
 #
 # </div>
 
@@ -618,7 +700,13 @@ print("dead channels that woke up:", (largest_values(hurt)[:, dead] > 0).any(0).
 # </div>
 # <div lang="en">
 #
-# Their kernels have not changed, as their gradients are 0; and yet 7 woke up. The layers before them still learn, so different numbers arrive, and what the same kernel and BatchNorm hand to the ReLU is no longer all negative. "Dead" thus speaks of the present: gradients no longer move such a channel's kernel, but earlier layers may revive it, and so may other pictures, or the weight decay of an optimizer, which moves weights whose gradient is 0 (section 7.10).
+# The kernels of the dead channels have not changed, because their gradients are 0, and yet 7 of the channels woke up.
+# How is that possible? The layers before them still learn, so different numbers arrive. What the same kernel and
+# BatchNorm hand to the ReLU is then no longer all negative.
+#
+# "Dead" thus describes only the present: gradients no longer move the kernel of such a channel, but earlier layers may
+# revive it. Other pictures may wake it as well. And the weight decay of an optimizer also moves weights whose gradient
+# is 0 (section 7.10).
 #
 # </div>
 
@@ -629,16 +717,25 @@ print("dead channels that woke up:", (largest_values(hurt)[:, dead] > 0).any(0).
 #
 # <div lang="zh">
 #
-# 写 `dead_channels(model, relu, batches)`：`relu` 是 `model` 里的一个 ReLU。把列表 `batches` 里的每一批单独送进 `model` 运行一次，返回在所有批、所有图、所有位置都等于 0 的通道的编号，列表，从小到大。
+# 一层里有几个通道毫无反应，损失不会告诉你，钩子却查得出来。写 `dead_channels(model, relu, batches)`：`relu` 是 `model` 里的一个 ReLU。把列表 `batches` 里的每一批单独送进 `model` 运行一次，返回在所有批、所有图、所有位置都等于 0 的通道的编号，列表，从小到大。
 #
-# 运行一批时，`relu` 可能被调用几次，大小也可能不同，每次的输出都算；之后可能有就地操作；很弱但不为 0 的通道是活的。取下钩子，出了异常也一样；不许改动模型。
+# - 运行一批时，`relu` 可能被调用几次，大小也可能不同，每次的输出都算。
+# - 之后可能有就地操作。
+# - 很弱但不为 0 的通道是活的，它还学得动。
+# - 取下钩子，出了异常也一样；不许改动模型。
 #
 # </div>
 # <div lang="en">
 #
-# Write `dead_channels(model, relu, batches)`: `relu` is a ReLU inside `model`. Run `model` once on each batch of the list `batches`, each by itself, and return the ascending list of the channels that are 0 in all batches, all pictures and all places.
+# The loss does not tell you how many channels of a layer are silent on everything they are shown, but a hook can find
+# out. Write `dead_channels(model, relu, batches)`, where `relu` is a ReLU inside `model`. Run `model` once on each
+# batch of the list `batches`, each by itself, and return a list of the channels that are 0 in all batches, all pictures
+# and all places. The list holds their numbers in ascending order.
 #
-# For one batch `relu` may be called several times, on maps of any size, and each output counts; in-place operations may follow; a weak channel that is not 0 is alive. Remove the hook, even after an exception, and do not change the model.
+# - For one batch, `relu` may be called several times, on maps of any size, and the output of every call counts.
+# - In-place operations may follow.
+# - A weak channel that is not 0 is alive, since it can still learn.
+# - Remove the hook, even after an exception, and do not change the model.
 #
 # </div>
 
@@ -675,7 +772,12 @@ check("09.4", dead_channels)
 # </div>
 # <div lang="en">
 #
-# torchvision's `create_feature_extractor` gets feature maps without hooks. It traces the model's `forward` and writes a new model that returns the layers you name; what comes later and is not needed is dropped. It names **calls**: the second one of `relu` is `relu_1`. On AlexNet we first name only `features.0`, then `features.3` as well, and look at the smallest value of `features.0` both times. **Guess first.**
+# With `create_feature_extractor`, torchvision offers a way to get feature maps without hooks. It traces the model's
+# `forward` and writes a new model that returns the layers you name. Whatever comes later and is not needed is dropped.
+# The names stand for **calls**, so the second call of `relu` is `relu_1`.
+#
+# Does this way avoid the trap? On AlexNet we first name only `features.0`, then `features.3` as well, and look at the
+# smallest value of `features.0` both times. **Guess first.**
 #
 # </div>
 
@@ -703,9 +805,12 @@ print("nodes of the ResNet block:", get_graph_node_names(block)[1])  # [1]: in e
 # </div>
 # <div lang="en">
 #
-# If only `features.0` is named, all that follows is dropped, and the negatives are there. To get as far as `features.3`, the in-place ReLU `features.1` has to stay in the new model, and it overwrites `features.0` again.
+# If only `features.0` is named, all layers that follow are dropped, and the negatives are there. But to get as far as
+# `features.3`, the in-place ReLU `features.1` has to stay in the new model, and it overwrites `features.0` again.
 #
-# The new model has a `forward` of its own; does it have layers of its own? We put two hooks on the original model, one on the convolution `features.0` and one on its container `features`. **Guess first**, and then see which hook fires while the extractor is built.
+# The new model has a `forward` of its own. Does it also have layers of its own? To find out, we put two hooks on the
+# original model, one on the convolution `features.0` and one on its container `features`. **Guess first**, and then see
+# which hook fires while the extractor is built.
 #
 # </div>
 
@@ -736,12 +841,20 @@ print("the same convolution:", extractor.get_submodule("features.0") is model.fe
 # %% [markdown] tags=["F42"]
 # <div lang="zh">
 #
-# 运行时触发的是卷积上的钩子：提取器用的就是原来的卷积，同一个对象，而不是副本。容器的钩子不触发，因为新的 `forward` 直接调用里面的层，绕过了容器。建造时，跟踪要走进容器（训练模式和评估模式各一遍），它的钩子收到的是 `Proxy`，一个没有数据的占位符。
+# 运行时触发的是卷积上的钩子：提取器用的就是原来的卷积，同一个对象，而不是副本。容器的钩子不触发，因为新的 `forward` 直接调用里面的层，绕过了容器。
+#
+# 建造时触发的却是容器的钩子，因为跟踪要走进容器，训练模式和评估模式各一遍。这时钩子收到的是 `Proxy`，一个没有数据的占位符。
 #
 # </div>
 # <div lang="en">
 #
-# When it runs, the hook on the convolution fires: the extractor uses the original convolution, the same object and not a copy. The hook on the container does not fire, since the new `forward` calls the layers inside directly and goes around it. While it is built, tracing walks through the container (once for training mode, once for evaluation mode), and its hook receives a `Proxy`, a placeholder without data.
+# Which hook fires when the extractor runs? The one on the convolution, because the extractor uses the original
+# convolution, the same object and not a copy. The hook on the container does not fire. The new `forward` bypasses the
+# container and calls the layers inside it directly.
+#
+# While the extractor is built, it is the container's hook that fires, because tracing has to walk through the
+# container, once for training mode and once for evaluation mode. What the hook receives there is a `Proxy`, a
+# placeholder without data.
 #
 # </div>
 #
@@ -756,7 +869,10 @@ print("the same convolution:", extractor.get_submodule("features.0") is model.fe
 # </div>
 # <div lang="en">
 #
-# An extractor is not an independent model; it shares its modules with the original. A hook left on a layer that the extractor runs fires here too, and to train the extractor is to train the original. So take the hooks off first; for an independent extractor, then build it from `copy.deepcopy(model)`, since copies carry hooks of modules along (section 8.8).
+# An extractor is not an independent model: it shares its modules with the original. A hook that was forgotten on a
+# layer of the original also fires when the extractor runs that layer. And if you train the extractor, you train the
+# original. So take the hooks off the original first. If you need an independent extractor, build it from
+# `copy.deepcopy(model)` after that, since a copy carries the hooks of modules along (section 8.8).
 #
 # </div>
 # </div>
@@ -768,16 +884,26 @@ print("the same convolution:", extractor.get_submodule("features.0") is model.fe
 #
 # <div lang="zh">
 #
-# 写 `disagreement(model, x, names)`：先用钩子取出 `names` 里各层当时的输出，再用**一个**提取器取同样的 `names`（都是只运行一次的模块）。返回字典，名字对应两者最大的绝对差，是一个数（只有一个数的张量也行），不取整。某一层的差不是 0，就说明提取器给的那份被改写过。
+# 提取器给的特征图可能被改写过。哪些层被改写了，和钩子对一对账就知道。写 `disagreement(model, x, names)`：先用钩子取出 `names` 里各层当时的输出，再用**一个**提取器取同样的 `names`，返回字典，名字对应两者最大的绝对差。这些模型不抽随机数，所以某一层的差不是 0，就说明提取器给的那份被改写过。
 #
-# 模型运行几次都可以：它不改写 `x`，所有的层都在同一种模式下。不许改动模型，也不许留下钩子。
+# - 差是一个数（只有一个数的张量也行），不取整。
+# - `names` 里都是只运行一次的模块。
+# - 模型运行几次都可以：它不改写 `x`，所有的层都在同一种模式下。
+# - 不许改动模型，也不许留下钩子。
 #
 # </div>
 # <div lang="en">
 #
-# Write `disagreement(model, x, names)`: take the output of the moment of each layer in `names` with hooks, and the same `names` (modules that each run once) with **one** extractor. Return a dictionary from each name to the largest absolute difference between the two, a number (or a tensor of one), not rounded. Where it is not 0, the extractor's version was overwritten.
+# An extractor may give you feature maps that were overwritten. To find out which ones, compare them with what hooks
+# keep. Write `disagreement(model, x, names)`. First use hooks to take the output of each layer in `names` as it is when
+# the layer has just run. Then take the same `names` with **one** extractor. Return a dictionary from each name to the
+# largest absolute difference between the two. These models draw no random numbers, so where a difference is not 0, the
+# extractor's version was overwritten.
 #
-# The model may run any number of times; it never changes `x`, and all its layers are in one mode. Leave it unchanged and without your hooks.
+# - Each difference is a number (or a tensor that holds one number), not rounded.
+# - Each module in `names` runs once.
+# - You may run the model any number of times: it never changes `x`, and all its layers are in one mode.
+# - Do not change the model, and leave none of your hooks on it.
 #
 # </div>
 
@@ -821,9 +947,13 @@ check("09.5", disagreement)
 # </div>
 # <div lang="en">
 #
-# Finally we judge the maps: which channel watches the shape? `Shapes` knows where each shape is, so we can shrink its mask to the 16×16 of `block3` and compute what share of a channel's activation falls on the shape.
+# Finally, let us judge the maps: which channel watches the shape? `Shapes` knows where each shape is. So we can shrink
+# its mask to the 16×16 of `block3` and compute what share of a channel's activation falls on the shape.
 #
-# The shrunk masks cover 9% of the pictures, but shapes tend to be near the middle, so a channel that ignores them may well get more than 9%. Hence a control: we compute the share again with the mask of **another picture**. For a channel that really watches the shape it must fall. **Guess first**, and then see what is left with the other masks.
+# A large share alone proves little. The shrunk masks cover 9% of the pictures, but shapes tend to be near the middle,
+# so a channel that ignores them may well get more than 9%. That is why we need a control: we compute the share again
+# with the mask of **another picture**. For a channel that really watches the shape, the share must now fall.
+# **Guess first**, and then see what is left with the other masks.
 #
 # </div>
 
@@ -870,9 +1000,12 @@ for ax, label in zip(axes[:, 0], ("picture", f"ch {best}", f"ch {worst}"), stric
 # </div>
 # <div lang="en">
 #
-# The best is channel 18, with 96% on the shape and only 16% with the other masks. The worst is channel 34, which hardly ever falls on the shape but gets 11% with the other masks, so it avoids shapes. Each row of the figure has a scale of its own: compare brightness within a row only.
+# The best channel is 18, with 96% of its activation on the shape and only 16% with the other masks. The worst is
+# channel 34. It hardly ever responds on the shape but gets 11% with the other masks, so it avoids shapes. In the figure
+# each row has a scale of its own, so compare brightness only within a row.
 #
-# The `LayerPicker` below shows the same model, with `block3.relu` chosen. Find these two channels and try other pictures.
+# The `LayerPicker` below shows the same model, with `block3.relu` chosen. Find these two channels in it, and see what
+# they do with other pictures.
 #
 # </div>
 
@@ -895,11 +1028,11 @@ picker
 # </div>
 # <div lang="en">
 #
-# 1. `detach()` shares memory with `output` and is no protection from later in-place operations; to keep maps, write `output.detach().clone()` inside the hook.
-# 2. To switch `inplace` off is not enough: `out += identity` works in place too, and has no switch.
-# 3. To compare channels, use one scale for the whole layer; if each map has its own, say so.
-# 4. Close an event file before you read it; by default at most 4 pictures for each tag come back, the last one always among them.
-# 5. Judge dead channels on many pictures, and only for the present. The maps from an extractor can be overwritten in place too. The extractor also shares its modules with the original.
+# 1. What `detach()` returns shares memory with `output`, so a later in-place operation changes it too. To keep feature maps, write `output.detach().clone()` inside the hook.
+# 2. Switching `inplace` off is not enough, because `out += identity` works in place too and has no switch.
+# 3. To compare channels, use one scale for the whole layer. If each map has a scale of its own, say so.
+# 4. Close an event file before you read it. By default, at most 4 pictures for each tag come back, and the last one is always among them.
+# 5. Judge dead channels on many pictures, and remember that the verdict holds only for the present. The maps from an extractor can be overwritten in place too. An extractor also shares its modules with the original.
 #
 # </div>
 
@@ -907,14 +1040,14 @@ picker
 # ## 9.10 回想一下 · Recall
 #
 # <div lang="zh">
-# <details><summary>1. 怎样看出留下的卷积输出被改写过？</summary>卷积的输出通常有正有负，一个负数也没有就很可疑；记下钩子运行时的 <code>_version</code>，后来变大了，就说明张量的内存被就地写过。</details>
+# <details><summary>1. 怎样看出留下的卷积输出被改写过？</summary>卷积的输出通常有正有负，一个负数也没有就很可疑；记下钩子运行时的 <code>_version</code>，后来变大了，就说明之后有过就地操作，里面的数多半变了。</details>
 # <details><summary>2. 每张图各用一把尺子，会骗你什么？</summary>几乎没有反应的通道，看上去和最强的一样亮。</details>
 # <details><summary>3. 一个通道在一张图上全是 0，它死了吗？</summary>不一定：要对所有图、所有位置都是 0 才算。就算是，前面的层变了，它也可能醒来。</details>
 # </div>
 # <div lang="en">
-# <details><summary>1. How can you tell that a kept output of a convolution was overwritten?</summary>Such outputs usually have both signs, so it is suspicious if no number is negative. Note the <code>_version</code> when the hook runs: if it is larger later, its memory was written to in place.</details>
-# <details><summary>2. How does a scale for each map deceive you?</summary>A channel that hardly responds looks as bright as the strongest.</details>
-# <details><summary>3. A channel is 0 all over one picture. Is it dead?</summary>Not necessarily: only if it is 0 at all places of all pictures. And even then it may wake up when the layers before it change.</details>
+# <details><summary>1. How can you tell that a kept output of a convolution was overwritten?</summary>The output of a convolution usually has both signs, so it is suspicious if no number is negative. You can also note the <code>_version</code> when the hook runs. If it is larger later, an in-place operation came after, and most of these change the numbers.</details>
+# <details><summary>2. How does a scale for each map deceive you?</summary>A channel that hardly responds looks as bright as the strongest one.</details>
+# <details><summary>3. A channel is 0 all over one picture. Is it dead?</summary>Not necessarily: it is dead only if it is 0 at all places of all pictures. And even then it may wake up when the layers before it change.</details>
 # </div>
 
 # %% [markdown]
@@ -929,9 +1062,12 @@ picker
 # </div>
 # <div lang="en">
 #
-# Most models of `timm` can be created with `features_only=True` and then return the feature maps of each stage, as detection and segmentation need them. One of several ways to do so inside uses forward hooks: search for `FeatureHookNet`.
+# Most models of `timm` can be created with `features_only=True`, and then they return the feature maps of each stage,
+# as detection and segmentation need them. Inside, `timm` has several ways to get these maps, and one of them uses
+# forward hooks: search for `FeatureHookNet`.
 #
-# Last, look at the 64 kernels of AlexNet's first layer. Trained ones show edges and blobs of colour, random ones only noise; `pretrained` says which this machine has. Below that is your progress.
+# At the end, have a look at the 64 kernels of AlexNet's first layer. Trained kernels show edges and blobs of colour,
+# and random ones only noise; `pretrained` says which kind this machine has. Below that you see your progress.
 #
 # </div>
 

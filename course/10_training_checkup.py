@@ -28,11 +28,17 @@ LanguageToggle()
 # </div>
 # <div lang="en">
 #
-# When training goes wrong, the loss is usually the first to tell you, but it is a single number and cannot say which layer is at fault. Here are five runs, on the small pictures of lesson 09 with one shape in each, of 6 classes. We let the network learn just 30 pictures by heart: if it cannot memorise a small batch, something is probably broken. People run this check before real training.
+# When training goes wrong, the loss is usually the first to tell you. But it is a single number, so it cannot say which
+# layer is at fault. Here are five runs on the small pictures of lesson 09, each of which shows one shape of 6 classes.
+# We let the network memorise just 30 pictures, because a network that cannot even memorise a small batch is probably
+# broken. People run this check before they train in earnest.
 #
-# A is healthy; B, C and D have been changed, as you see below; E comes from a colleague, and we do not know what is inside. All use SGD with momentum at a rate of 0.1, only C has 1.0. At step 10, D receives a picture that is all black.
+# Run A is healthy. B, C and D have been changed, as you can see below, and E comes from a colleague, so we do not know
+# what is inside. All five use SGD with momentum and a learning rate of 0.1, except for C, whose rate is 1.0. And at
+# step 10, D receives a picture that is all black.
 #
-# Below, only losses are printed. Can you tell from these numbers who is ill? Do B and C have the same illness?
+# For now we print nothing but losses. Can you tell from these numbers which runs are in trouble? And do B and C suffer
+# from the same illness?
 #
 # </div>
 
@@ -99,7 +105,9 @@ for run in options:
 # </div>
 # <div lang="en">
 #
-# The loss of D has become `nan`. B and C end near 1.8, as good as guessing among 6 classes ($\ln 6$), and seem to have the same illness; E is as good as A and falls to 0.0. We shall see that both impressions are wrong. Hooks let us look inside.
+# The loss of D has become `nan`. B and C both end near 1.8, which is as good as guessing among 6 classes ($\ln 6$), so
+# they seem to have the same illness. E falls to 0.0 just as A does and seems to be as healthy. Both impressions will
+# turn out to be wrong once we use hooks to look inside.
 #
 # </div>
 #
@@ -112,7 +120,9 @@ for run in options:
 # </div>
 # <div lang="en">
 #
-# We practise on an untrained ResNet-50: a forward hook on every child notes the mean of its output by name, and also keeps the output tensor itself, in `kept`. When forward is over, we compute the means again from the tensors in `kept`. **Guess first.**
+# Let us first practise on an untrained ResNet-50. Every child gets a forward hook, which records the mean of the output
+# under the name of the child, and also keeps the output tensor itself, in `kept`. After the forward pass we compute the
+# means once more, now from the tensors in `kept`. Will they all be the same as before? **Guess first.**
 #
 # </div>
 
@@ -149,7 +159,11 @@ for name, mean in means.items():
 # </div>
 # <div lang="en">
 #
-# Not all: the `relu` behind `bn1` works in place and overwrote the output of `bn1`, whose mean went from 0.00 to 0.36. `detach()` drops the graph but keeps the same memory. A number computed inside the hook cannot be overwritten and takes hardly any memory. On a GPU, `.item()` has to wait for it: if you want many numbers, keep 0-dimensional tensors and read them at the end of the step.
+# The two sets of means do not agree everywhere. The `relu` behind `bn1` works in place, so it overwrote the output of
+# `bn1`, whose mean went from 0.00 to 0.36. `detach()` drops the graph but keeps the same memory. A number that is
+# computed inside the hook cannot be overwritten, and it takes hardly any memory. On a GPU there is a price: `.item()`
+# waits until the GPU is done. If you want many numbers there, keep 0-dimensional tensors and read them at the end of
+# the step.
 #
 # </div>
 #
@@ -159,14 +173,22 @@ for name, mean in means.items():
 #
 # <div lang="zh">
 #
-# 写 `child_means(model, x)`：运行一次 `model(x)`，返回字典：子模块的名字 → 输出的均值（Python 的数），按运行的次序（每个只运行一次）。模型在它原来的模式（训练或评估）下运行，保持原样；出了异常也要取下钩子，异常照常传出去。
+# 换一个模型，也常常想要这样一张读数表，所以把它写成函数。写 `child_means(model, x)`：运行一次 `model(x)`，返回一个字典，从子模块的名字对应到它输出的均值。
+#
+# - 均值是 Python 的数，按子模块运行的次序排（每个只运行一次）。
+# - 模型在它原来的模式（训练或评估）下运行，之后保持原样：仪器不该改变它测量的东西。
+# - 出了异常也要取下钩子，异常照常传出去。
 #
 # </div>
 # <div lang="en">
 #
-# Write `child_means(model, x)`: run `model(x)` once and return a dictionary from each child's name to the mean of its
-# output, a Python number, in the order in which they ran (each runs once). Run the model in the mode that it is in, and leave it as it was;
-# remove the hooks even after an exception, which goes on to the caller.
+# A table of such means is useful for other models as well, so make it a function. Write `child_means(model, x)`, which
+# runs `model(x)` once and returns a dictionary from each child's name to the mean of its output.
+#
+# - Each mean is a Python number, in the order in which the children ran (each runs once).
+# - Run the model in its present mode, training or evaluation, and leave it as it was: an instrument should not change
+#   what it measures.
+# - Remove the hooks even after an exception, which goes on to the caller.
 #
 # </div>
 
@@ -207,7 +229,10 @@ check("10.1", child_means)
 # </div>
 # <div lang="en">
 #
-# Now the gradients. The same `out`, followed by cross-entropy. Forward is over, and only now does every parameter of the ResNet-50 get a tensor hook: the hooks of a parameter fire in backward, so we are not too late. **Guess first**, and then see which parameter's gradient arrives first, and which last.
+# After the activations, we turn to the gradients. We continue with the same `out`, followed by cross-entropy. The
+# forward pass is already over, and only now do we put a tensor hook on every parameter of the ResNet-50. That is not
+# too late, because the hooks of a parameter fire in the backward pass. **Guess first**, and then see which parameter's
+# gradient arrives first, and which one last.
 #
 # </div>
 
@@ -241,7 +266,10 @@ print("the list of parameters, reversed:", [name for name, _ in arrived] == name
 # </div>
 # <div lang="en">
 #
-# The parameters of `fc` come first and `conv1.weight` last: layers arrive in reverse. Within a layer there is no such rule: `bn3.weight` arrives before `bn3.bias`. The mean at `fc.bias` is 0.00 because the gradients of cross-entropy with respect to the logits of a picture cancel, plus against minus. To see how large a gradient is, take absolute values first.
+# The gradients of `fc` arrive first and that of `conv1.weight` arrives last, so the layers come in reverse. Within a
+# layer there is no such rule: `bn3.weight` arrives before `bn3.bias`. The mean at `fc.bias` is 0.00, but not because
+# that gradient is small. For each picture, cross-entropy sends positive and negative gradients to the logits, and these
+# cancel each other. So to see how large a gradient is, take absolute values first.
 #
 # </div>
 #
@@ -251,15 +279,25 @@ print("the list of parameters, reversed:", [name for name, _ in arrived] == name
 #
 # <div lang="zh">
 #
-# 写 `gradient_means(model, loss)`：前向传播已经结束；你要挂上钩子，调用一次 `loss.backward()`，再取下钩子。返回 `(name, mean)` 的列表，按梯度到达的次序；均值取自**这一次**的梯度，是 Python 的数。冻结的参数跳过；`.grad` 照常累加，有的在这之前还是 `None`；不建新的计算图。
+# 第二件仪器看梯度：一次反向传播里，哪些参数收到了梯度，谁先谁后，均值各是多少。写 `gradient_means(model, loss)`。调用它的时候，前向传播已经结束；你要挂上钩子，调用一次 `loss.backward()`，再取下钩子，返回 `(name, mean)` 的列表，按梯度到达的次序。
+#
+# - 均值是 Python 的数，取自**这一次**的梯度。
+# - 冻结的参数跳过，它们收不到梯度。
+# - `.grad` 照常累加，有的在这之前还是 `None`。
+# - 没有人要对梯度再求导，所以不建新的计算图。
 #
 # </div>
 # <div lang="en">
 #
-# Write `gradient_means(model, loss)`: the forward pass is over. Attach hooks, call `loss.backward()` once and take them off
-# again. Return a list of `(name, mean)` in the order in which gradients arrive; each mean is that of **this** pass's
-# gradient, a Python number. Skip frozen parameters. `.grad` accumulates as usual, and some are still `None` before. Build
-# no new graph.
+# The second instrument is for gradients: it shows which parameters receive one in a backward pass, in which order, and
+# with which mean. Write `gradient_means(model, loss)`. When it is called, the forward pass is over. Attach hooks, call
+# `loss.backward()` once, take the hooks off again, and return a list of `(name, mean)` in the order in which the
+# gradients arrive.
+#
+# - Each mean is a Python number and belongs to the gradient of **this** pass.
+# - Skip frozen parameters, because they receive no gradient.
+# - Let `.grad` accumulate as usual. For some parameters it is still `None` before the pass.
+# - Nobody is going to differentiate the gradients, so build no new computation graph.
 #
 # </div>
 
@@ -296,20 +334,32 @@ check("10.2", gradient_means)
 #
 # <div lang="zh">
 #
-# 现在把两种钩子合成一个工具。每一步，对 4 个块的激活各记三个数：多少是 0，多少是 `nan`，损失对它的梯度有多大，即 `grad.abs().mean()`。梯度用 7.8 节的办法取得：在前向钩子里给输出挂张量钩子。
+# 前向钩子看得到激活，张量钩子看得到梯度，现在把两种钩子合成一个工具。每一步，对 4 个块各记三个数，每个数看的是一种毛病：
 #
-# 五次训练都用它再跑一遍，画成一张图，每次一行，损失和梯度用对数刻度。
+# - 激活里有多少是 0，看 ReLU 是不是都不响应了；
+# - 激活里有多少是 `nan`；
+# - 损失对激活的梯度有多大，即 `grad.abs().mean()`，看梯度是不是消失了。它用 7.8 节的办法取得：在前向钩子里给输出挂张量钩子。
 #
-# 健康的 A 是什么样子？看图时给每一行写下诊断：哪里不对，从哪一步起，在哪一块？
+# 从 A 到 E，五次训练都用它再跑一遍，画成一张图，每次一行，损失和梯度用对数刻度。
+#
+# 先看健康的 A，再拿其余各行和它比。给每一行写下诊断：哪里不对，从哪一步起，在哪一块？
 #
 # </div>
 # <div lang="en">
 #
-# Now we put both kinds of hooks into one tool. At every step it notes three numbers for the activation of each of the 4 blocks: which share of it is 0, which share is `nan`, and how large the gradient of the loss with respect to it is, as `grad.abs().mean()`. The gradient is obtained as in section 7.8: a forward hook sets a tensor hook on the output.
+# A forward hook can look at activations, and a tensor hook at gradients. Now we combine both in one tool. At every step
+# it records three numbers for each of the 4 blocks, and each number shows another kind of trouble:
 #
-# All five runs go through it once more, and one figure shows them, a row for each, with loss and gradients on a logarithmic scale.
+# - the share of the activation that is 0, which shows whether ReLUs have fallen silent;
+# - the share of it that is `nan`;
+# - the size of the gradient of the loss with respect to it, `grad.abs().mean()`, which shows whether the gradient
+#   vanishes. As in section 7.8, a forward hook sets a tensor hook on the output to get it.
 #
-# What does the healthy A look like? Write down a diagnosis for every row: what is wrong, from which step on, in which block?
+# With this stethoscope we listen to all five runs, A to E, once more. The figure has a row for each run, with loss and
+# gradients on a logarithmic scale.
+#
+# Begin with A, the healthy run, and compare every other row with it. Write down a diagnosis for each: what is wrong,
+# from which step on, and in which block?
 #
 # </div>
 
@@ -373,12 +423,15 @@ plot(dict.fromkeys(options, ""))
 # %% [markdown]
 # <div lang="zh">
 #
-# A 是健康的样子：大约一半的激活是 0，没有 `nan`；4 个块的梯度相差不到 10 倍，随着损失一起变小。其余四行各不相同：B 的四条梯度线隔得很远，C 有两个块的激活全变成了 0，D 满是 `nan`，E 少了两条线。
+# A 是健康的样子：大约一半的激活是 0，没有 `nan`；4 个块的梯度相差不到 10 倍，最后随着损失变小。其余四行各不相同：B 的四条梯度线隔得很远，C 有两个块的激活全变成了 0，D 满是 `nan`，E 少了两条线。
 #
 # </div>
 # <div lang="en">
 #
-# A shows what health looks like: about half of the activations are 0, there is no `nan`, and the gradients of the 4 blocks differ by less than a factor of 10 and shrink with the loss. The other rows differ, each in its own way: in B the lines of the gradients are far apart, in C all activations of two blocks become 0, D is full of `nan`, and in E two lines are missing.
+# Row A shows what a healthy run looks like. About half of the activations are 0, and none is `nan`. The gradients of
+# the 4 blocks differ by less than a factor of 10, and in the end they become small, as the loss does. Each of the other
+# rows differs from A in its own way. In B, the lines of the gradients lie far apart. In C, all activations of two
+# blocks become 0. D is full of `nan`. And in E, two lines are missing.
 #
 # </div>
 #
@@ -391,7 +444,10 @@ plot(dict.fromkeys(options, ""))
 # </div>
 # <div lang="en">
 #
-# The `block1` of D begins with a layer `contrast`: minus the mean, divided by the standard deviation, followed by convolution, batch normalisation and ReLU. One of 30 pictures is black. **Guess first**, and then see whether the `nan` goes away when all pictures of the next step are fine.
+# We begin with D, because a `nan` can be traced to its origin. The `block1` of D starts with an additional layer,
+# `contrast`, which subtracts the mean of a picture and divides by its standard deviation. Convolution, batch
+# normalisation and ReLU follow. One of the 30 pictures is black. **Guess first**, and then see whether the `nan` goes
+# away when all pictures of the next step are fine.
 #
 # </div>
 
@@ -426,7 +482,11 @@ for title, net, x in (("black picture", make("D"), dark), ("after the run", trai
 # </div>
 # <div lang="en">
 #
-# The black picture has a standard deviation of 0, and 0 divided by 0 is `nan`; so 1 in 30, or 0.033, of what `contrast` returns is `nan`. The convolution treats each picture by itself, and the share stays; `bn` takes its mean over the batch, and everything becomes `nan`. So do the loss, the gradients and, one step later, all weights: nothing heals. Whoever looks then sees clean pictures enter `conv` and only `nan` come out, and blames it.
+# The black picture has a standard deviation of 0, and 0 divided by 0 is `nan`. So 1 in 30, or 0.033, of what `contrast`
+# returns is `nan`. The convolution treats each picture by itself, so the share stays the same. But `bn` takes its mean
+# over the whole batch, and there everything becomes `nan`. The loss and the gradients become `nan` as well, and after
+# one step so do the weights, which is why the model does not recover. If you look only then, you see clean pictures
+# enter `conv` and nothing but `nan` come out, and you blame the wrong layer.
 #
 # </div>
 #
@@ -441,7 +501,8 @@ for title, net, x in (("black picture", make("D"), dark), ("after the run", trai
 # </div>
 # <div lang="en">
 #
-# In training, one bad sample reaches the whole batch through `BatchNorm`. Look for `nan` at the step where it appears first.
+# In training, a single bad sample spreads to the whole batch through `BatchNorm`. So look for the origin of a `nan` at
+# the step where it first appears.
 #
 # </div>
 # </div>
@@ -453,15 +514,30 @@ for title, net, x in (("black picture", make("D"), dark), ("after the run", trai
 #
 # <div lang="zh">
 #
-# 写 `first_nan(model, x)`：运行一次 `model(x)`，只看没有子模块的模块，按它们**运行**的次序，找出第一个输入里没有 `nan`、输出里却有的，返回它的名字；一个也没有，就返回 `None`。每个模块只有一个输入，不会就地改写它；有的模块运行两次。模型在原来的模式下运行，保持原样；最后取下钩子，出了异常也一样。
+# 损失只说得出有 `nan`。是哪个模块造出来的呢？按运行的次序，第一个输入还干净、输出却不干净的就是。
+#
+# 写 `first_nan(model, x)`：运行一次 `model(x)`，只看没有子模块的模块，按它们**运行**的次序，找出第一个输入里没有 `nan`、输出里却有的，返回它的名字；一个也没有，就返回 `None`。
+#
+# - 每个模块只有一个输入，不会就地改写它；但容器的 `forward` 后来可能就地改写模块的输出，例如 `out += identity`。
+# - 有的模块运行两次。
+# - 模型在原来的模式下运行，保持原样。
+# - 最后取下钩子，出了异常也一样。
 #
 # </div>
 # <div lang="en">
 #
-# Write `first_nan(model, x)`: run `model(x)` once and look at the modules without children, in the order in which they
-# **run**. Return the name of the first one that has no `nan` in its input but some in its output, or `None` if there is no
-# such module. Each has a single input, which it does not change in place; some run twice. Leave the model and its mode as
-# they are, and remove your hooks, even after an exception.
+# The loss only tells you that there is a `nan`. Which module made it? The first one, in the order of running, whose
+# input was still clean but whose output is not.
+#
+# Write `first_nan(model, x)`, which runs `model(x)` once. Look only at the modules without children, in the order in
+# which they **run**. Return the name of the first one that has no `nan` in its input but some in its output, or `None`
+# if there is no such module.
+#
+# - Each module has a single input and does not change it in place. But the `forward` of a container may change the
+#   output of a module in place later, for example by `out += identity`.
+# - Some modules run twice.
+# - Run the model in the mode that it is in, and leave it as it was.
+# - Remove your hooks at the end, even after an exception.
 #
 # </div>
 #
@@ -472,7 +548,8 @@ for title, net, x in (("black picture", make("D"), dark), ("after the run", trai
 # </div>
 # <div lang="en">
 #
-# In real models, a module may have several inputs, take and return tuples, or overwrite its input in place: then check all inputs in a forward pre-hook, before it runs.
+# The modules of real models may have several inputs, take and return tuples, or overwrite an input in place. There you
+# would check all inputs in a forward pre-hook, before the module runs.
 #
 # </div>
 
@@ -515,7 +592,10 @@ check("10.3", first_nan)
 # </div>
 # <div lang="en">
 #
-# B has no `nan` and no activation of 0, yet its loss does not move. It has lost its batch normalisation, and sigmoid has replaced ReLU. The slope of sigmoid is at most 0.25 (section 2.9), which makes a factor of 64 over three blocks. Is that by how much the gradient of B shrinks from `block4` to `block1`? **Guess first**, and then run the two cells below.
+# B has no `nan` and no activation of 0, and yet its loss does not move. Two things were changed in this model: its
+# batch normalisation was removed, and its ReLUs were replaced by sigmoids. The slope of sigmoid is at most 0.25
+# (section 2.9), which makes a factor of 64 over three blocks. Does the gradient of B shrink by that much on its way
+# from `block4` to `block1`? **Guess first**, and then run the two cells below.
 #
 # </div>
 
@@ -557,9 +637,17 @@ for title, (losses, seen) in shown.items():
 # </div>
 # <div lang="en">
 #
-# Far more than 64: by `block1`, the gradient of B has shrunk about 4000 times. The last two rows take the causes apart. Without batch normalisation alone it shrinks 122 times, because the default initial weights are small, and the loss does not fall either; with sigmoid alone 14 times, which is slow but learns. Only together do they reach thousands. Even A has 6: earlier maps are larger and spread the gradient over more pixels. So let us speak of vanishing beyond a factor of 100: of the five runs, that is `block1` and `block2` of B. The `none` of E is another matter.
+# The gradient of B shrinks by far more than 64: by `block1` it has become about 4000 times smaller. The last two rows
+# separate the causes. Without batch normalisation alone, the gradient shrinks 122 times, because the default initial
+# weights are small, and the loss does not fall either. With sigmoid alone it shrinks 14 times, and the model learns,
+# though more slowly. Only together do the two changes reach thousands.
 #
-# Now B under Adam, which divides the gradient by its own size, at a rate of 0.003. **Guess first**, and then see whether the loss has fallen after 300 steps.
+# Even in A there is a factor of 6, because earlier maps are larger and spread the gradient over more pixels. So let us
+# speak of vanishing only where a gradient is over 100 times smaller than that of the last block. Of the five runs, that
+# applies to `block1` and `block2` of B. The `none` of E is another matter.
+#
+# Would Adam save B? Adam divides the gradient by the gradient's own size, so a tiny gradient should not trouble it. We
+# train B under Adam at a rate of 0.003. **Guess first**, and then see whether the loss has fallen after 300 steps.
 #
 # </div>
 
@@ -586,7 +674,9 @@ for name, rate, options_ in (("SGD", 0.1, {"momentum": 0.9}), ("Adam", 0.003, {}
 # </div>
 # <div lang="en">
 #
-# The first step of Adam is as large as the rate, here 0.003, though the gradient is a few millionths; only for gradients near its `eps` (1e-8 by default) does it become smaller. The step of SGD is thousands of times smaller. The same B learns nothing in 300 steps of SGD, and learns under Adam.
+# The first step of Adam is as large as its learning rate, here 0.003, although the gradient is only a few millionths.
+# The step becomes smaller only if a gradient comes near Adam's `eps` (1e-8 by default). The step of SGD is thousands of
+# times smaller. So the same B that learns nothing in 300 steps of SGD does learn under Adam.
 #
 # </div>
 #
@@ -601,7 +691,8 @@ for name, rate, options_ in (("SGD", 0.1, {"momentum": 0.9}), ("Adam", 0.003, {}
 # </div>
 # <div lang="en">
 #
-# Adam hides vanishing gradients: the loss falls although the gradients of the first blocks are as small as ever at the start. Look at the gradients, not at the loss alone.
+# Adam hides vanishing gradients: the loss falls, although the gradients of the first blocks are as tiny as ever at the
+# start. So look at the gradients themselves, not at the loss alone.
 #
 # </div>
 # </div>
@@ -613,15 +704,24 @@ for name, rate, options_ in (("SGD", 0.1, {"momentum": 0.9}), ("Adam", 0.003, {}
 #
 # <div lang="zh">
 #
-# 写 `vanishing(model, x, target, ratio)`：损失是 `F.cross_entropy(model(x), target)`，反向传播一次。每个子模块（`named_children()`）的输出都有一个梯度，它的大小按 `grad.abs().mean()` 算。谁的梯度小于**最后运行**那个的 `ratio` 倍，就列出谁的名字，按运行的次序，返回这个列表。有的 ReLU 是就地的。除了 `.grad`，模型要保持原样，在它原来的模式下运行；最后取下钩子，出了异常也一样。
+# 层数一多，看图就不如直接列出名字。写 `vanishing(model, x, target, ratio)`，找出梯度快要消失的层。损失是 `F.cross_entropy(model(x), target)`，反向传播一次。每个子模块（`named_children()`）的输出都有一个梯度，它的大小按 `grad.abs().mean()` 算。谁的梯度小于**最后运行**那个的 `ratio` 倍，就列出谁的名字，按运行的次序，返回这个列表。
+#
+# - 有的 ReLU 是就地的。
+# - 除了 `.grad`，模型要保持原样，在它原来的模式下运行。
+# - 最后取下钩子，出了异常也一样。
 #
 # </div>
 # <div lang="en">
 #
-# Write `vanishing(model, x, target, ratio)`: run one backward pass from `F.cross_entropy(model(x), target)`. Every child
-# (`named_children()`) has a gradient at its output, whose size is `grad.abs().mean()`. Return a list of the names of those
-# with a size below `ratio` times that of the child that ran **last**, in the order in which they ran. Some ReLUs work in
-# place. Leave the model and its mode as they are, except for `.grad`, and take your hooks off, even after an exception.
+# With many layers, a list of names is easier to read than a figure. Write `vanishing(model, x, target, ratio)`, which
+# finds the layers where almost nothing of the gradient is left. Run one backward pass from the loss
+# `F.cross_entropy(model(x), target)`. Every child (`named_children()`) then has a gradient at its output, and the size
+# of that gradient is `grad.abs().mean()`. Find the children whose size is below `ratio` times that of the child that
+# ran **last**, and return a list of their names in the order in which they ran.
+#
+# - Some ReLUs work in place.
+# - Run the model in the mode that it is in, and leave everything but `.grad` as it was.
+# - Take your hooks off at the end, even after an exception.
 #
 # </div>
 
@@ -663,7 +763,9 @@ check("10.4", vanishing)
 # </div>
 # <div lang="en">
 #
-# C has no batch normalisation in `block3` and `block4`, and a rate of 1.0. Its last loss is near 1.8 like that of B, but the stethoscope hears something else. Below we change only the chief suspect, the rate, and train again. **Guess first.**
+# C has no batch normalisation in `block3` and `block4`, and its learning rate is 1.0. Its last loss is near 1.8, like
+# that of B, but the stethoscope hears something else. To see why, we change only the chief suspect, the learning rate,
+# and train once more. **Guess first.**
 #
 # </div>
 
@@ -690,12 +792,18 @@ describe("C, rate 0.1", losses, seen)
 # %% [markdown]
 # <div lang="zh">
 #
-# 梯度恰好是 0。学习率太大，几步就把 `block3` 和 `block4` 的权重推得太远（损失冲到了 16），它们的 ReLU 再没有一个输入是正的：输出是 0，斜率是 0，梯度到此为止。B 的梯度很小，但还活着；C 的是 0，什么优化器都无从下手，只能从头再来，用小一些的学习率。
+# 梯度恰好是 0。学习率太大，几步就把 `block3` 的权重推得太远（损失冲到了 16），它的 ReLU 再没有一个输入是正的：输出是 0，斜率是 0，梯度到此为止。`block4` 收到的全是 0，又没有偏置，给出的也就全是 0。B 的梯度很小，但还活着；C 的是 0，优化器无从下手（只有 `head` 的偏置还有梯度；权重就算还动，也是靠动量的余势或权重衰减），通常只能从头再来，用小一些的学习率。
 #
 # </div>
 # <div lang="en">
 #
-# It is exactly 0. Within a few steps the large rate pushed the weights of `block3` and `block4` so far (the loss rose to 16) that no input of their ReLUs is positive: the output is 0, the slope is 0, and the gradient ends there. Those of B are tiny but alive; those of C leave any optimizer with nothing to work on, and one has to start again, with a smaller rate.
+# The gradient at the first block of C is exactly 0. Within a few steps, the large learning rate pushed the weights of
+# `block3` so far (the loss rose to 16) that no input of its ReLU is positive any more. The output is then 0, the slope
+# is 0, and the gradient ends there. `block4` receives only zeros and has no bias, so it returns only zeros as well.
+#
+# This is how C differs from B, whose gradients are tiny but alive. In C the optimizer has almost nothing to work on,
+# because only the bias of `head` still has a gradient. If the weights still move, this is due to what is left of the
+# momentum, or to weight decay. Usually you have to start again, with a smaller learning rate.
 #
 # </div>
 
@@ -707,7 +815,9 @@ describe("C, rate 0.1", losses, seen)
 # </div>
 # <div lang="en">
 #
-# Would you like to watch them die? `TrainingPanel` works with hooks, too, and draws while the model trains, a row per layer and a column per step. Point at a step, with the mouse or the arrow keys, and its numbers are said. From which step on are the two blocks dead?
+# Would you like to watch the ReLUs die? `TrainingPanel` works with hooks, too, and it draws while the model trains,
+# with a row per layer and a column per step. Point at a step, with the mouse or the arrow keys, and it tells you the
+# numbers. From which step on are the two blocks dead?
 #
 # </div>
 
@@ -727,7 +837,10 @@ panel
 # </div>
 # <div lang="en">
 #
-# From step 8 on. The largest updates come at step 4, the bright column in their strip. By step 8 no unit in the ReLUs of `block3` and `block4` is positive, and before the last ReLU all gradients are black, which means exactly 0. The weights still move all the same: they are carried on by what is left of the momentum, less and less.
+# The two blocks are dead from step 8 on. The largest updates come earlier, at step 4, where you see a bright column in
+# the strip of the update ratios. By step 8, no unit in the ReLUs of `block3` and `block4` is positive, and all
+# gradients before the last ReLU are black, which means exactly 0. Yet the weights still move, though less and less,
+# because what is left of the momentum carries them on.
 #
 # </div>
 #
@@ -740,7 +853,9 @@ panel
 # </div>
 # <div lang="en">
 #
-# E has the loss of A but lacks two lines of gradients. Make your own diagnosis first: what goes on in this model, and why does its loss fall? Then run the cell below and open the answer.
+# E is the hardest patient, because its loss looks just like that of A. Only two lines of gradients are missing. Make
+# your own diagnosis first: what goes on in this model, and why does its loss fall all the same? Then run the cell below
+# and open the answer.
 #
 # </div>
 
@@ -766,7 +881,10 @@ for name, param in patient.named_parameters():
 #
 # <details><summary>Answer</summary>
 #
-# In `forward`, somebody wrote `.detach()` after `block2`, and the graph is cut: the gradients of the first two blocks are neither tiny nor 0, there are none; `.grad` is `None`, and the weights have not moved. Even untrained, these blocks give features that tell 30 pictures apart, and the layers behind them learned these by heart. The loss alone would never show it. Have a look at the source of `Patient`.
+# In `forward`, somebody wrote `.detach()` after `block2`, and that cuts the graph. So the gradients of the first two
+# blocks are neither tiny nor 0: there are none. `.grad` is `None`, and the weights have not moved. Why does the loss
+# fall, then? Even untrained, these blocks give features that tell 30 pictures apart, and the layers behind them
+# learned these by heart. The loss alone would never show it. Have a look at the source of `Patient`.
 #
 # </details>
 #
@@ -791,7 +909,8 @@ plot(
 # </div>
 # <div lang="en">
 #
-# The same figure with the diagnoses written in. Four illnesses look four ways: gradients that are tiny, exactly 0, `nan`, or not there at all.
+# Here is the same figure with the diagnoses written in. The four illnesses show in four different ways: the gradients
+# are tiny, exactly 0, `nan`, or not there at all.
 #
 # </div>
 #
@@ -804,7 +923,11 @@ plot(
 # </div>
 # <div lang="en">
 #
-# Even with a good rate, a single step may have very large gradients. One clips them: `clip_grad_norm_` computes **one** norm of the gradients of all parameters, and if it is too large, scales all by the same factor. Below, the gradient of `a` is `[3, 4]`, that of `b` is `[12]`, and the limit is 6.5. First comes `clip_grad_norm_`, then a tensor hook on every parameter, each clipping its own (exercise 03.2). **Guess first.**
+# Even with a good learning rate, a single step may meet very large gradients, and the remedy is to clip them.
+# `clip_grad_norm_` computes **one** norm of the gradients of all parameters, and if it is too large, scales all of them
+# by the same factor. Could hooks do that as well? Below, the gradient of `a` is `[3, 4]`, that of `b` is `[12]`, and
+# the limit is 6.5. First we call `clip_grad_norm_`. Then we put a tensor hook on every parameter, and each hook clips
+# its own gradient (exercise 03.2). **Guess first.**
 #
 # </div>
 
@@ -839,12 +962,21 @@ for handle in own:
 # %% [markdown]
 # <div lang="zh">
 #
-# 两种结果不一样。合起来的范数是 $\sqrt{9+16+144}=13$，所以 `clip_grad_norm_` 把每个梯度减半；各裁各的，`a` 的范数是 5，没有动，`b` 缩到 6.5，方向变了。总范数要等所有梯度都到齐、加好才算得出来，而张量钩子只看到一个。优化器也有钩子：`register_step_pre_hook` 挂上的函数，在 `step()` 开始时触发。
+# 两种结果不一样。合起来的范数是 $\sqrt{9+16+144}=13$，正好是上限 6.5 的两倍，所以 `clip_grad_norm_` 把所有梯度都减半，方向不变。各裁各的，`a` 的范数是 5，没有超过上限，不动，`b` 却从 12 缩到 6.5，方向就变了。
+#
+# 张量钩子为什么做不好？总范数要等所有梯度都到齐、加好才算得出来，而张量钩子只看到一个。好在优化器也有钩子：`register_step_pre_hook` 挂上的函数，在 `step()` 开始时触发。
 #
 # </div>
 # <div lang="en">
 #
-# The two results differ. The norm of all is $\sqrt{9+16+144}=13$, so `clip_grad_norm_` halves every gradient; each by itself, `a` with its norm of 5 is left alone and `b` becomes 6.5: the direction has changed. The norm of all can be computed only when all gradients have arrived and been added up, and a tensor hook sees only one. Optimizers have hooks, too: a function registered with `register_step_pre_hook` fires as `step()` begins.
+# The two results differ. The norm of all gradients together is $\sqrt{9+16+144}=13$, which is twice the limit of 6.5.
+# So `clip_grad_norm_` halves all of them, and the direction stays the same. If each gradient is clipped by itself, `a`
+# with its norm of 5 is below the limit and is left alone, while `b` shrinks from 12 to 6.5. So the direction has
+# changed.
+#
+# Why can tensor hooks not do better? The total norm can be computed only when all gradients have arrived and been added
+# up, but a tensor hook sees only one of them. Fortunately, optimizers have hooks, too: a function registered with
+# `register_step_pre_hook` fires as `step()` begins.
 #
 # </div>
 
@@ -870,7 +1002,9 @@ handle.remove()
 # </div>
 # <div lang="en">
 #
-# In mixed precision, `GradScaler` multiplies the loss so that small gradients do not become 0 in float16, and divides again before the step. Below, the scale is 1024 and the true gradient is 2. **Guess first**, and then see what the hook of the optimizer finds.
+# Mixed precision needs a second look. To keep small gradients from becoming 0 in float16, `GradScaler` multiplies the
+# loss by a scale, and divides the gradients by it again before the step. Below, the scale is 1024 and the true gradient
+# is 2. **Guess first**, and then see which of the two the hook of the optimizer finds.
 #
 # </div>
 
@@ -898,12 +1032,18 @@ print("step pre-hook, optimizer with fused: ", seen[3])
 #
 # <div lang="zh">
 #
-# 用了 `GradScaler`，张量钩子看到的梯度是放大过的，这里是 2048 而不是 2；`step()` 之前的钩子看到的才是真的（`fused=True` 的优化器除外：它在 `step()` 里面才缩回来）。要在别处裁剪，先调用 `scaler.unscale_(optimizer)`。
+# 用了 `GradScaler`，张量钩子触发时，梯度还是放大过的，这里是 2048 而不是 2。`step()` 之前会缩回来，所以 `step()` 的前置钩子看到的是真的，也就是 2。
+#
+# `fused=True` 的优化器不一样：它在 `step()` 里面才缩回来，所以连 `step()` 的前置钩子看到的也还是 2048。这时，或者要在别处裁剪时，先调用 `scaler.unscale_(optimizer)`。
 #
 # </div>
 # <div lang="en">
 #
-# Under a `GradScaler`, tensor hooks see gradients that have been scaled up, here 2048 instead of 2; the hook before `step()` sees the true ones (but not with an optimizer of `fused=True`, which divides inside `step()`). To clip elsewhere, call `scaler.unscale_(optimizer)` first.
+# With a `GradScaler`, tensor hooks run while gradients are still multiplied by the scale: here they see 2048 instead of
+# 2. The scaler divides before `step()`, so a step pre-hook sees the true 2.
+#
+# An optimizer with `fused=True` is different. It divides only inside `step()`, so even a step pre-hook still sees 2048.
+# In that case, or if you want to clip elsewhere, call `scaler.unscale_(optimizer)` first.
 #
 # </div>
 # </div>
@@ -914,14 +1054,21 @@ print("step pre-hook, optimizer with fused: ", seen[3])
 #
 # <div lang="zh">
 #
-# 写 `clip_before_step(optimizer, max_norm)`：从此这个优化器每次 `step()` 之前，和 `clip_grad_norm_` 一样裁剪它的所有参数（可以直接调用它）。有的 `.grad` 是 `None`，不要去填；参数可能分几组，后来加的组也算。返回句柄：`remove()` 之后不再裁剪。
+# 训练循环里的裁剪容易漏写，不如交给优化器的钩子。写 `clip_before_step(optimizer, max_norm)`：从此这个优化器每次 `step()` 之前，和 `clip_grad_norm_` 一样裁剪它的所有参数（可以直接调用它）。返回句柄：`remove()` 之后不再裁剪。
+#
+# - 有的 `.grad` 是 `None`：那里没有东西可裁，不要去填。
+# - 参数可能分几组，后来加的组也算。
 #
 # </div>
 # <div lang="en">
 #
-# Write `clip_before_step(optimizer, max_norm)`: from now on, before each `step()` of this optimizer, clip all its parameters
-# as `clip_grad_norm_` does (you may call it). Where a `.grad` is `None`, leave it so. There may be several groups, and
-# those that are added later count too. Return the handle; after its `remove()` nothing is clipped any more.
+# Clipping is easily forgotten in a training loop, so let a hook of the optimizer take care of it. Write
+# `clip_before_step(optimizer, max_norm)`. From this call on, before each `step()` of the optimizer, all its parameters
+# are clipped as `clip_grad_norm_` does it (you may call that function). Return the handle. After its `remove()`,
+# nothing is clipped any more.
+#
+# - Some parameters may have a `.grad` of `None`. There is nothing to clip there, so leave it `None`.
+# - The parameters may be in several groups, and groups that are added later count too.
 #
 # </div>
 
@@ -963,11 +1110,11 @@ check("10.5", clip_before_step)
 # </div>
 # <div lang="en">
 #
-# 1. The loss may tell that something is wrong, but not in which layer; sometimes it does not even tell that.
-# 2. Turn a tensor into a number inside the hook: it takes hardly any memory, and no later change in place can spoil it.
-# 3. Look for `nan` at the step where it appears first: find the first module whose input is clean and whose output is not.
-# 4. Measure a gradient by `grad.abs().mean()` and compare layers: tiny, exactly 0, `nan` and none at all are four different illnesses.
-# 5. What needs all gradients together belongs into the hook before the `step()` of the optimizer.
+# 1. The loss may tell you that something is wrong, but not in which layer, and sometimes it does not even tell you that.
+# 2. Turn a tensor into a number inside the hook: the number takes hardly any memory, and no later change in place can spoil it.
+# 3. Trace a `nan` at the step where it first appears, and find the first module whose input is clean and whose output is not.
+# 4. Measure the size of a gradient by `grad.abs().mean()` and compare it between layers: tiny, exactly 0, `nan` and not there at all are four different illnesses.
+# 5. Whatever has to wait for all gradients belongs in a hook that runs before the `step()` of the optimizer.
 #
 # </div>
 
@@ -980,9 +1127,9 @@ check("10.5", clip_before_step)
 # <details><summary>3. 为什么张量钩子做不了 <code>clip_grad_norm_</code> 的事？</summary>它触发时只有一个梯度，而总范数要等所有参数的梯度都到齐、加好。</details>
 # </div>
 # <div lang="en">
-# <details><summary>1. Why not keep the outputs and compute their means at the end?</summary>A later operation in place may overwrite them, and the mean would be that of something else; and they hold memory.</details>
-# <details><summary>2. The losses of two runs stand still. How do you tell vanishing gradients from dead ReLUs?</summary>By the share of 0 among the activations and by the gradients of the first blocks: with vanishing gradients the activations are not all 0, and the gradients are tiny but not 0; with dead ReLUs the activations are all 0, and the gradients before them are exactly 0.</details>
-# <details><summary>3. Why can a tensor hook not do what <code>clip_grad_norm_</code> does?</summary>When it fires there is one gradient, but the norm of all needs the gradients of all parameters, arrived and added up.</details>
+# <details><summary>1. Why not keep the outputs and compute their means at the end?</summary>A later operation in place may overwrite the outputs, and then you get the mean of something else; besides, outputs that you keep hold memory.</details>
+# <details><summary>2. The losses of two runs stand still. How do you tell vanishing gradients from dead ReLUs?</summary>Look at the share of 0 among the activations and at the gradients of the first blocks. With vanishing gradients, the activations are not all 0, and the gradients are tiny but not 0. With dead ReLUs, the activations are all 0, and the gradients before them are exactly 0.</details>
+# <details><summary>3. Why can a tensor hook not do what <code>clip_grad_norm_</code> does?</summary>When the hook fires, it has a single gradient. The total norm needs the gradients of all parameters, after they have arrived and been added up.</details>
 # </div>
 
 # %% [markdown]
@@ -995,7 +1142,10 @@ check("10.5", clip_before_step)
 # </div>
 # <div lang="en">
 #
-# `wandb.watch` records histograms of every parameter's gradient during training by means of tensor hooks; search its source for `_hook_variable_gradient_stats`. When a `nan` appears only in backward, no forward hook finds it; search for `detect_anomaly`, which names the function whose backward computation returned the first `nan`, and makes training much slower. Below is your progress.
+# During training, `wandb.watch` records histograms of every parameter's gradient, and it uses tensor hooks to do so.
+# Search its source for `_hook_variable_gradient_stats`. If a `nan` appears only in the backward pass, no forward hook
+# can find it, so search for `detect_anomaly`. It names the function whose backward computation returned the first
+# `nan`, but makes training much slower. Below you see your progress.
 #
 # </div>
 

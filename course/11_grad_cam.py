@@ -28,16 +28,20 @@ LanguageToggle()
 #
 # <div lang="zh">
 #
-# 第 10 课训练的就是 `SmallCNN` 这种网络：4 块卷积，一个全局平均池化，一个线性层。它给 6 种形状各打一个分，这个还没有经过 softmax 的分数叫 **logit**，logit 最大的那一类就是它的回答。
+# 图里是 6 种形状里的哪一种？第 10 课训练的 `SmallCNN` 就是回答这个问题的网络：4 块卷积找出特征，一个全局平均池化给每张特征图取平均，一个线性层再用这些平均值给每种形状打一个分。这个还没有经过 softmax 的分数叫 **logit**，logit 最大的那一类就是它的回答。
 #
-# 这一次我们直接载入训练好的权重，网络处于 eval 模式。先看看它由哪些模块组成，一张 64×64 的图每走一步变成什么形状。
+# 这一次我们直接载入训练好的权重，网络处于 eval 模式。问它看哪里之前，先看看它由哪些模块组成，一张 64×64 的图每走一步变成什么形状。
 #
 # </div>
 # <div lang="en">
 #
-# Lesson 10 trained networks of this kind: a `SmallCNN` has 4 blocks of convolutions, a global average pool and a linear layer. It gives each of 6 shapes a score. Such a score, before any softmax, is called a **logit**, and the class with the largest logit is the answer of the network.
+# Which of 6 shapes is in a picture? In lesson 10 we trained a network of the kind `SmallCNN` to tell. Its 4 blocks of
+# convolutions look for features, a global average pool takes the mean of every map, and from these means a linear layer
+# computes a score for each shape. Such a score, before any softmax, is called a **logit**. The class with the largest
+# logit is the answer of the network.
 #
-# This time we load trained weights, and the network is in eval mode. Let us first see its modules, and what becomes of a picture of 64×64 at each step.
+# This time we load trained weights, and the network is in eval mode. Before we ask where it looks, let us see what it
+# consists of. The code below lists its modules, and the shape that a picture of 64×64 has after each of them.
 #
 # </div>
 
@@ -61,9 +65,12 @@ for name, child in model.named_children():
 # </div>
 # <div lang="en">
 #
-# In training it was told the class of each picture and nothing else. It never saw a box, and each picture held only one shape.
+# In training this network was told the class of each picture and nothing else. It never saw a box around a shape, and
+# each picture held only one shape.
 #
-# Now we join one half each of two pictures, with a cross on the left, a triangle on the right, and some lines to distract. **Guess first**, and then ask yourself: can a network that has learnt only classes point at the cross, and at the triangle?
+# Now we make a picture of a kind that it never saw. We join one half each of two pictures, with a cross on the left,
+# a triangle on the right, and some lines to distract. **Guess first** what the network answers, and then ask
+# yourself: can a network that has learnt only classes point at the cross, and at the triangle?
 #
 # </div>
 
@@ -88,7 +95,8 @@ ax.set_axis_off()
 # </div>
 # <div lang="en">
 #
-# The cross comes first and the triangle second, with all others far below, so the network has noticed both. Whether it can point at them we shall know in section 11.4.
+# The cross comes first, the triangle second, and all other classes are far below. So the network has noticed both
+# shapes. Section 11.4 will show whether it can also point at them.
 #
 # </div>
 #
@@ -96,16 +104,20 @@ ax.set_axis_off()
 #
 # <div lang="zh">
 #
-# `block4` 输出 64 张 8×8 的特征图，到这里位置还没有丢。哪些通道支持十字呢？可以问梯度：十字的 logit 对特征图的每一处有多敏感。
+# 要指出十字在哪里，就要回到位置还没有丢的地方。`block4` 输出 64 张 8×8 的特征图，位置还在。哪些通道支持十字呢？可以问梯度：十字的 logit 对特征图的每一处有多敏感。
 #
-# 我们用一个前向钩子留下特征图，同时在 `output` 上注册一个张量钩子，等反向传播把梯度送来（7.8 节）。每个通道有 64 处。**先猜。**
+# 我们用一个前向钩子留下特征图，同时在 `output` 上注册一个张量钩子，等反向传播把梯度送来（7.8 节）。每个通道有 64 处，梯度都一样吗？**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# `block4` returns 64 feature maps of 8×8, in which places have not been lost yet. Which of these channels speak for the cross? The gradient can tell how sensitive the logit of the cross is to each place.
+# To point at something, we have to go back to a layer in which places have not been lost yet. `block4` is such a
+# layer: it returns 64 feature maps of 8×8. Which of these channels speak for the cross? The gradient can tell,
+# because it says how sensitive the logit of the cross is to each place.
 #
-# A forward hook keeps the maps, and also registers a tensor hook on `output`, to which backward will deliver the gradient (section 7.8). Each channel has 64 places. **Guess first.**
+# We need both, the maps and the gradient. So a forward hook keeps the maps, and it also registers a tensor hook on
+# `output`, to which backward will deliver the gradient (section 7.8). Each channel has 64 places. Do they differ in
+# their gradients? **Guess first.**
 #
 # </div>
 
@@ -142,9 +154,13 @@ print("the head's own weights, divided by 64:", same)
 # </div>
 # <div lang="en">
 #
-# The gradients are all equal. What follows `block4` is an average over 64 places and then a linear layer, so every place of a channel has the same gradient: the weight of the linear layer, divided by 64.
+# Within a channel the gradients are all equal. The reason is what follows `block4`: an average over 64 places and
+# then a linear layer. So every place of a channel has the same gradient, namely the weight of the linear layer,
+# divided by 64.
 #
-# At earlier layers, and in networks that do not end like this one, such as AlexNet, the gradient usually differs from place to place. Grad-CAM therefore takes the **average**, and that number is the **weight** of the channel: a positive one speaks for the cross, a negative one against it.
+# At earlier layers, and in networks that do not end like this one, such as AlexNet, the gradient usually differs from
+# place to place. Grad-CAM therefore takes its **average**, and this number is the **weight** of the channel. A
+# positive weight speaks for the cross, and a negative one against it.
 #
 # </div>
 #
@@ -157,7 +173,8 @@ print("the head's own weights, divided by 64:", same)
 # </div>
 # <div lang="en">
 #
-# Our backward starts from one number, the logit of the cross. Why not its probability, or the loss that training uses? Let us put their gradients with respect to the 6 logits into three rows and compare. **Guess first.**
+# We started backward from the logit of the cross. Why not from its probability, or from the loss that training uses?
+# To compare the three, we put their gradients with respect to the 6 logits into three rows. **Guess first.**
 #
 # </div>
 
@@ -183,9 +200,15 @@ print(Table(["gradient of", *CLASSES], rows))
 # </div>
 # <div lang="en">
 #
-# The triangle plays a part in the last two, while the logit asks about the cross alone. A probability also rises if the triangle is pushed down; moreover, that of the cross is near 1 already, and its gradient has faded to 0.03. The loss is no better, and its sign is reversed: it falls when the cross gains.
+# In the rows of the probability and the loss, the triangle plays a part as well, while the logit asks about the cross
+# alone. A probability also rises if the triangle is pushed down, and that is not what we want to know. Moreover, the
+# probability of the cross is near 1 already, so its gradient has faded to 0.03. The loss is no better, and its sign
+# is reversed: it falls when the cross gains.
 #
-# Now take several pictures. Each needs the gradient of the logit of its own class, and `logits.gather(1, labels[:, None])` takes just one from every picture. We add up those of two pictures and run backward once, in eval mode and then in train mode, and compare with what each picture gets alone. **Guess first.**
+# Can several pictures share one backward pass? Each of them needs the gradient of the logit of its own class, and
+# `logits.gather(1, labels[:, None])` takes just that one from every picture. We add up those of two pictures and run
+# backward once, in eval mode and then in train mode, and compare the result with what each picture gets alone.
+# **Guess first.**
 #
 # </div>
 
@@ -214,12 +237,19 @@ for net in (model, copy.deepcopy(model).train()):
 # %% [markdown]
 # <div lang="zh">
 #
-# 在 eval 模式下不会混在一起。各张图互不影响，所以从 logit 之和出发，做一次反向传播，每张图得到的就是自己的梯度。在 train 模式下却会：`BatchNorm` 用整批图的均值和方差，一张图的 logit 也就取决于别的图。
+# 在 eval 模式下不会混在一起，因为哪张图都不影响别的图的 logit。logit 之和里，只有一项取决于某张图，就是它自己那一项。所以从这个和出发，做一次反向传播，每张图得到的就是自己的梯度。
+#
+# 在 train 模式下却会：`BatchNorm` 用整批图的均值和方差，换掉一张图，别的图的 logit 也跟着变。
 #
 # </div>
 # <div lang="en">
 #
-# In eval mode the gradients do not mix. The pictures do not influence one another, so a single backward pass from the sum of their logits gives every picture its own gradient. In train mode they do mix, because `BatchNorm` uses the mean and variance of the whole batch, and the logit of one picture then depends on the others.
+# In eval mode the gradients do not mix, because no picture has any influence on the logit of another. In the sum of the
+# logits, only one term depends on a given picture: its own. So a single backward pass from that sum gives every picture
+# its own gradient.
+#
+# In train mode they do mix. `BatchNorm` then uses the mean and variance of the whole batch, so if you change one
+# picture, the logits of the others change as well.
 #
 # </div>
 #
@@ -229,12 +259,23 @@ for net in (model, copy.deepcopy(model).train()):
 #
 # <div lang="zh">
 #
-# 写 `channel_weights(model, layer, images, labels)`，`layer` 是 `model` 的一个模块。返回 `N×C` 的张量：`logits[i, labels[i]]` 对 `layer` 输出的梯度，在高和宽上取平均。不留下钩子，模型的模式（`training`）照旧，`.grad` 可以变。
+# 有了特征图，再知道每个通道的权重，就可以画热图了。先把这一步写成函数，一次处理一批图。
+#
+# 写 `channel_weights(model, layer, images, labels)`，`layer` 是 `model` 的一个模块，它的输出之后不会被就地改写。返回 `N×C` 的张量：`logits[i, labels[i]]` 对 `layer` 输出的梯度，在高和宽上取平均。
+#
+# 模型以后还要用，所以不要留下钩子，模式（`training`）照旧；`.grad` 可以变。
 #
 # </div>
 # <div lang="en">
 #
-# Write `channel_weights(model, layer, images, labels)`, where `layer` is a module of `model`. Return a tensor of `N×C`: the gradient of `logits[i, labels[i]]` with respect to the output of `layer`, averaged over height and width. Leave no hook behind and the mode (`training`) as it was; `.grad` may change.
+# With the weight of each channel we can soon draw heat maps. So let us turn this first step into a function, which
+# takes a whole batch of pictures at once.
+#
+# Write `channel_weights(model, layer, images, labels)`. `layer` is a module of `model`, and its output is not
+# overwritten in place later. Return a tensor of `N×C`: the gradient of `logits[i, labels[i]]` with respect to the
+# output of `layer`, averaged over height and width.
+#
+# The model will be used again, so leave no hook behind and the mode (`training`) as it was; `.grad` may change.
 #
 # </div>
 
@@ -275,11 +316,15 @@ check("11.1", channel_weights)
 # </div>
 # <div lang="en">
 #
-# With maps and weights at hand, only one step is missing. **Grad-CAM** stands for gradient-weighted class activation mapping: multiply the feature map of each channel by its weight, add them all up, and cut off what is negative.
+# With maps and weights at hand, only one step is missing. **Grad-CAM** stands for gradient-weighted class activation
+# mapping, and the name says it all: multiply the feature map of each channel by its weight, add them all up, and cut
+# off what is negative.
 #
 # $L = \mathrm{ReLU}(\sum_c w_c A_c)$
 #
-# Here $A_c$ is the feature map of channel $c$ and $w_c$ its weight. $L$ has 8×8 places: the first 4 columns are the left half of the picture, the last 4 the right half. We ask about the cross and then about the triangle, and add up each half before the `ReLU`. **Guess first.**
+# Here $A_c$ is the feature map of channel $c$ and $w_c$ its weight. $L$ has 8×8 places, of which the first 4 columns
+# belong to the left half of the picture and the last 4 to the right half. We ask about the cross and then about the
+# triangle, and add up each half before the `ReLU`. Which half will be brighter? **Guess first.**
 #
 # </div>
 
@@ -304,16 +349,19 @@ for ax, name in zip(axes, ("cross", "triangle"), strict=True):
 # %% [markdown]
 # <div lang="zh">
 #
-# 问十字的时候，右半边小于 0：那边有不少通道的权重是负的，它们反对十字，`ReLU` 去掉的就是这些。
+# 问十字的时候，右半边小于 0：在那边亮的，多是权重为负的通道，它们反对十字，`ReLU` 去掉的就是这些。
 #
 # 同一张图，同一批特征图，只换了问题，光就移到了另一边。11.1 节的问题也就有了答案：它指得出来，虽然从没有人告诉它形状在哪里。
 #
 # </div>
 # <div lang="en">
 #
-# Asked about the cross, the right half is less than 0: on that side, channels with negative weights prevail. They speak against the cross, and the `ReLU` cuts this off.
+# If we ask about the cross, the right half adds up to less than 0, because channels with negative weights prevail on
+# that side. They speak against the cross, and the `ReLU` cuts this off.
 #
-# The picture is the same and so are its maps; only the question changed, and the light moved to the other side. That answers section 11.1 as well: the network can point at the shapes, although nobody ever told it where they are.
+# When we asked about the triangle, the picture and its maps were still the same. Only the question had changed, and
+# the light moved to the other side. That answers section 11.1 as well: the network can point at the shapes, although
+# nobody ever told it where they are.
 #
 # </div>
 #
@@ -326,7 +374,10 @@ for ax, name in zip(axes, ("cross", "triangle"), strict=True):
 # </div>
 # <div lang="en">
 #
-# The map of 8×8 has to be enlarged to 64×64 before we can lay it over the picture or compare it with a box. `F.interpolate` does that, and has some options. Let us try them on one row of 4 numbers, the first of which is negative; `relu()` can come before the enlarging or after it. **Guess first**, and then see what we get without `mode`.
+# The map of 8×8 has to be enlarged to 64×64 before we can lay it over the picture or compare it with a box.
+# `F.interpolate` does that, but it has options that matter. To see what they do, we try them on one row of 4 numbers,
+# the first of which is negative. We also let `relu()` come before the enlarging in one case and after it in another.
+# **Guess first**, and then see what we get without `mode`.
 #
 # </div>
 
@@ -352,20 +403,24 @@ print("bilinear:", tuple(maps.shape), "to", tuple(enlarged.shape))
 # %% [markdown]
 # <div lang="zh">
 #
-# 不写 `mode` 就是最近邻，即 `nearest`，放大的图是一个个方块。`linear` 的高峰还在原处；加上 `align_corners=True`，首尾两个数被拉到了边上，高峰也跟着偏了。
+# 不写 `mode` 就是最近邻，即 `nearest`：它只是重复每个数，图就成了一个个方块。`linear` 的高峰还在原处；加上 `align_corners=True`，首尾两个数被拉到了边上，高峰也跟着偏了。
 #
-# 次序不能换：放大之后才 `relu()`，负数已经渗进旁边的格子，0.75 变成了 0.50。
+# 为什么要先 `relu()`？放大会把相邻的数混在一起。放大之后才 `relu()`，负数已经渗进旁边的格子，0.75 变成了 0.50。
 #
-# 对图像要用 `bilinear`，也就是横竖各做一次 `linear`。它只收 `N×C×H×W` 的张量，所以求和时要把通道那一维留着。
+# 图像要用 `bilinear`，也就是横竖各做一次 `linear`。它只收 `N×C×H×W` 的张量，所以求和时要把通道那一维留着。
 #
 # </div>
 # <div lang="en">
 #
-# Without `mode` we get the nearest neighbour, `nearest`, and an enlarged map consists of blocks. With `linear` the peak stays where it was; `align_corners=True` pulls the first and the last number to the borders, and the peak moves along.
+# Without `mode` we get the nearest neighbour, `nearest`. It repeats every number, so the map consists of blocks. With
+# `linear` the peak stays where it was. `align_corners=True` pulls the first and the last number to the borders, which
+# moves the peak as well.
 #
-# The order does matter: with `relu()` after the enlarging, the negative number has already leaked into the places beside it, where 0.75 became 0.50.
+# Why does `relu()` come first? Enlarging mixes neighbouring numbers. Otherwise the negative number leaks into the
+# places beside it, where 0.75 becomes 0.50.
 #
-# For pictures there is `bilinear`, which is `linear` in both directions. It takes only `N×C×H×W`, so keep the dimension of the channels when you add them up.
+# For pictures use `bilinear`, which is `linear` in both directions. It takes only `N×C×H×W`, so keep the dimension of
+# the channels when you add them up.
 #
 # </div>
 #
@@ -375,16 +430,27 @@ print("bilinear:", tuple(maps.shape), "to", tuple(enlarged.shape))
 #
 # <div lang="zh">
 #
-# 写 `grad_cam(model, layer, images, labels)`：返回 `N×H×W`，和 `images` 同样高、同样宽。次序是加权和、`relu()`、双线性放大，值不缩放。
+# 现在把三步合成一个函数：给它一批图和各自的类别，它就画出网络看的是哪里。
 #
-# 结果不连着计算图；不留下钩子，`training` 照旧，`.grad` 可以变。`layer` 不一定是 ReLU，它的输出之后还可能被就地改写。
+# 写 `grad_cam(model, layer, images, labels)`：返回 `N×H×W`，和 `images` 同样高、同样宽。先求加权和，再 `relu()`，然后双线性放大。
+#
+# - 值不缩放，热图才能互相比较。
+# - 结果不连着计算图。
+# - `layer` 不一定是 ReLU，它的输出之后还可能被就地改写。
+# - 不留下钩子，`training` 照旧，`.grad` 可以变。
 #
 # </div>
 # <div lang="en">
 #
-# Write `grad_cam(model, layer, images, labels)`. Return `N×H×W`, as high and as wide as `images`: first the weighted sum, then `relu()`, then bilinear enlarging. Do not scale the values.
+# Now put the three steps together. Given pictures and a class for each, your function shows where the network looks.
 #
-# The result carries no graph. Leave no hook behind and `training` as it was; `.grad` may change. `layer` need not be a ReLU, and its output may be overwritten in place later.
+# Write `grad_cam(model, layer, images, labels)`. It returns `N×H×W`, as high and as wide as `images`: first the
+# weighted sum, then `relu()`, then bilinear enlarging.
+#
+# - Do not scale the values, so that maps can be compared.
+# - The result carries no graph.
+# - `layer` need not be a ReLU, and its output may be overwritten in place later.
+# - Leave no hook behind and `training` as it was; `.grad` may change.
 #
 # </div>
 
@@ -419,12 +485,28 @@ check("11.2", grad_cam)
 #
 # <div lang="zh">
 #
-# `SmallCNN` 的 ReLU 都不是就地的。常见的网络不一样：torchvision 的 ResNet、VGG，ReLU 全是就地的。所以我们造一个副本，只把 `inplace` 打开，两个网络给出的 logit 完全相同，再在 `block4.bn` 上留下特征图和梯度，各用两种办法：特征图用 `detach()` 和 `detach().clone()`，梯度用 `retain_grad()` 和张量钩子。**先猜。**
+# `SmallCNN` 的 ReLU 都不是就地的。常见的网络不一样：torchvision 的 ResNet、VGG，ReLU 全是就地的。热图会受影响吗？
+#
+# 我们造一个副本，只把 `inplace` 打开。两个网络给出的 logit 完全相同，可是留下的特征图和梯度也一样吗？在 `block4.bn` 上，两样各用两种办法留下来：
+#
+# - 特征图用 `detach()` 和 `detach().clone()`；
+# - 梯度用 `retain_grad()` 和张量钩子。
+#
+# 这四份里，哪几份在两个网络上一样？**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# No ReLU of `SmallCNN` works in place. Common networks are different: in torchvision's ResNet and VGG all of them do. So we make a copy in which only `inplace` is switched on. Both networks give exactly the same logits. Then we keep maps and gradient at `block4.bn`, each in two ways: the maps with `detach()` and with `detach().clone()`, the gradient with `retain_grad()` and with a tensor hook. **Guess first.**
+# No ReLU of `SmallCNN` works in place, but common networks are different: in torchvision's ResNet and VGG all of them
+# do. What does that do to our maps?
+#
+# To find out, we make a copy in which only `inplace` is switched on. Both networks give exactly the same logits. But do
+# we also keep the same map and the same gradient? We keep each of them at `block4.bn` in two ways:
+#
+# - the maps with `detach()` and with `detach().clone()`;
+# - the gradient with `retain_grad()` and with a tensor hook.
+#
+# Which of these four are the same in both networks? **Guess first.**
 #
 # </div>
 
@@ -458,16 +540,21 @@ for way, a, b in zip(ways, *results, strict=True):
 # %% [markdown]
 # <div lang="zh">
 #
-# 一样的是第二种和第四种。`detach()` 留下的是同一块内存，ReLU 就地改写它，负数都没有了；`clone()` 才是当时的样子（第 09 课）。`retain_grad()` 在就地操作之后跟着张量走，给出的是 ReLU **之后**的梯度；张量钩子留在原来的值上（第 04 课）。
+# 两个网络上一样的，是 `detach().clone()` 的特征图和张量钩子的梯度。`detach()` 留下的是同一块内存，ReLU 就地改写它，负数都没有了；`clone()` 才是当时的样子（第 09 课）。`retain_grad()` 在就地操作之后跟着张量走，给出的是 ReLU **之后**的梯度；张量钩子留在原来的值上（第 04 课）。
 #
-# 你的 `grad_cam` 呢？用它在两个网络、三个位置上各运行一次。应当都一样。
+# 你的 `grad_cam` 过得了这一关吗？用它在两个网络、三个位置上各运行一次，每个位置上，两个网络的结果应当一样。
 #
 # </div>
 # <div lang="en">
 #
-# The second and the fourth give the same. What `detach()` keeps is the same memory, and the ReLU overwrites it in place, so that no negative number is left; `clone()` keeps what was there at that moment (lesson 09). After an operation in place, `retain_grad()` goes with the tensor and gives the gradient **behind** the ReLU, whereas a tensor hook stays with the old value (lesson 04).
+# Only the maps with `detach().clone()` and the gradient of the tensor hook are the same in both networks. What
+# `detach()` keeps is the same memory, and since the ReLU overwrites it in place, no negative number is left in it.
+# `clone()` keeps what was there at that moment (lesson 09). The gradient has a similar trap. After an operation in
+# place, `retain_grad()` goes with the tensor and gives the gradient **behind** the ReLU, whereas a tensor hook stays
+# with the old value (lesson 04).
 #
-# And your own `grad_cam`? Run it on both networks, at three places. It should give the same everywhere.
+# Does your own `grad_cam` avoid both traps? Run it on both networks, at three places. At each place, both networks
+# should give the same map.
 #
 # </div>
 
@@ -495,11 +582,16 @@ except NotImplementedError:
 # </div>
 # <div lang="en">
 #
-# However pretty, a single map proves nothing. The **pointing game** gives a number: if the highest point of the map lies in the box, that is a hit, and otherwise a miss. Counted over many unseen pictures, this gives the hit rate.
+# However pretty it is, a single map proves nothing. We need a number, and the **pointing game** gives one. If the
+# highest point of the map lies in the box, that is a hit, and otherwise it is a miss. Counted over many unseen
+# pictures, this gives the hit rate.
 #
-# Our pictures are drawn, so we know the boxes exactly. `sample.box` is `x0, y0, x1, y1`, with `x` to the right and `y` down; `x0` and `y0` lie in the box, `x1` and `y1` just outside, so `image[:, y0:y1, x0:x1]` is exactly what the box holds.
+# Since our pictures are drawn, we know the boxes exactly. `sample.box` is `x0, y0, x1, y1`, with `x` to the right and
+# `y` down. `x0` and `y0` lie in the box, `x1` and `y1` just outside, so `image[:, y0:y1, x0:x1]` is exactly what the
+# box holds.
 #
-# What shall we compare it with? With somebody who never looks at the picture and points at the middle every time. **Guess first.**
+# A hit rate means little unless we have something to compare it with. So imagine somebody who never looks at the
+# picture and points at the middle every time. How often would they hit? **Guess first.**
 #
 # </div>
 
@@ -525,7 +617,8 @@ print(f"classified correctly: {right_class.float().mean():.3f}")
 # </div>
 # <div lang="en">
 #
-# Always pointing at the middle hits one picture in three. Only a heat map that does clearly better can be said to know where the shape is.
+# Always pointing at the middle hits one picture in three. Only a heat map that does clearly better can be said to
+# know where the shape is.
 #
 # </div>
 #
@@ -535,16 +628,25 @@ print(f"classified correctly: {right_class.float().mean():.3f}")
 #
 # <div lang="zh">
 #
+# 热图指得准不准，要用数来说话，所以把指点游戏写成函数。
+#
 # 写 `hit_rate(cams, boxes)`：`cams` 是 `N×H×W`，`boxes` 是 `N×4`，返回最高点落在框里的比例，一个从 0 到 1 的数。
 #
-# 热图可以有负数。并列最高的几处，要么都在框里，要么都不在。检查时用的热图不是正方形，所以 `x` 和 `y` 弄反了会露馅。
+# - 热图可以有负数。
+# - 并列最高的几处，要么都在框里，要么都不在，所以取哪一处都行。
+# - 检查时用的热图不是正方形，所以 `x` 和 `y` 弄反了会露馅。
 #
 # </div>
 # <div lang="en">
 #
-# Write `hit_rate(cams, boxes)`: `cams` is `N×H×W` and `boxes` is `N×4`. Return the share of maps whose highest point lies in the box, one number from 0 to 1.
+# To say in a number how well maps point, let us write the pointing game as a function.
 #
-# Maps may hold negative numbers. Where several points are equally high, either all of them lie in the box or none. The maps of the check are not square, so that `x` and `y` in the wrong order will show.
+# Write `hit_rate(cams, boxes)`, where `cams` is `N×H×W` and `boxes` is `N×4`. It returns the share of maps whose
+# highest point lies in the box, one number from 0 to 1.
+#
+# - Maps may hold negative numbers.
+# - Where several points are equally high, either all of them lie in the box or none, so you may take any of them.
+# - The maps of the check are not square, so if you take `x` and `y` in the wrong order, it will show.
 #
 # </div>
 
@@ -571,16 +673,19 @@ check("11.3", hit_rate)
 #
 # <div lang="zh">
 #
-# 11.2 节说过，这个网络在 `block4` 的权重就是 `head.weight / 64`。所以这里连反向传播都不需要，一个前向钩子就能给出全部热图。这个做法叫 CAM（class activation mapping），是 Grad-CAM 的前身。
+# 训练好的网络指得有多准？11.2 节说过，它在 `block4` 的权重就是 `head.weight / 64`。所以这里连反向传播都不需要，一个前向钩子就能给出全部热图。这个做法叫 CAM（class activation mapping），是 Grad-CAM 的前身。
 #
 # 我们用它给两个网络各画 500 张热图：一个是训练好的，一个是随机权重的，什么都没学过。**先猜**，再看从没见过框的网络命中多少。
 #
 # </div>
 # <div lang="en">
 #
-# Section 11.2 found that the weights of this network at `block4` are `head.weight / 64`. So here we do not even need backward: one forward hook gives all the maps. This is CAM (class activation mapping), which came before Grad-CAM.
+# Now we can measure how well the network points. In section 11.2 we found that the weights of its channels at
+# `block4` are `head.weight / 64`. So here we do not even need backward: one forward hook gives all the maps. This
+# method is called CAM (class activation mapping), and it came before Grad-CAM.
 #
-# With it we make 500 maps of each of two networks: the trained one, and one with random weights, which has learnt nothing at all. **Guess first**, and then see how often the network hits that has never seen a box.
+# With CAM we make 500 maps of each of two networks: the trained one, and one with random weights, which has learnt
+# nothing at all. **Guess first**, and then see how often the trained network hits, although it has never seen a box.
 #
 # </div>
 
@@ -641,18 +746,24 @@ for (name, maps), panels in zip(cams.items(), axes, strict=True):
 #
 # 热图盖在图上，白框是真的框。热图的最高点落在框里是命中（hit），画成圆点；落在框外是没命中（miss），画成叉。最后一列特意选了训练过的网络没命中的一张。每张热图各用**自己的**颜色刻度，最亮处就是写在上面的最大值。亮度因此不能在图和图之间比较：随机权重的热图看着也亮，数值却小得多。
 #
-# 训练过的网络命中 0.98。随机权重的只有 0.07，比永远指正中间还低：热图要么亮在别处，要么处处是 0，最高点就算在左上角。
+# 训练过的网络命中 0.98。随机权重的只有 0.07，比永远指正中间还低：热图大多亮在别处，有些处处是 0，最高点就算在左上角。
 #
 # 这叫**合理性检查**：如果换上随机权重，热图几乎不变，它画的就不是网络学到的东西。
 #
 # </div>
 # <div lang="en">
 #
-# The map lies over its picture, and white is the true box. The highest point of the map is a dot if it hits the box, and a cross if it misses. For the last column we picked a picture that the trained network misses. Each map has a colour scale **of its own**, up to its highest value, which stands above it. So brightness cannot be compared between maps: those of random weights look bright as well, but their values are far smaller.
+# Each map lies over its picture, and the true box is white. The highest point of the map is a dot if it hits the box,
+# and a cross if it misses. For the last column we picked a picture that the trained network misses. Beware of the
+# brightness: each map has a colour scale **of its own**, up to its highest value, which stands above it. That is why
+# the maps of random weights look bright as well, although their values are far smaller.
 #
-# The hit rate of the trained network is 0.98. Random weights give 0.07, less than the middle would: their maps light up elsewhere, or are 0 everywhere, and then the highest point counts as the upper left corner.
+# The trained network has a hit rate of 0.98. Random weights give 0.07, which is less than always pointing at the
+# middle would give. Most of their maps light up elsewhere, and some are 0 everywhere, in which case the upper left
+# corner counts as the highest point.
 #
-# This is called a **sanity check**: if random weights hardly change a map, it does not show what the network has learnt.
+# This is called a **sanity check**: if random weights hardly change a map, it does not show what the network has
+# learnt.
 #
 # </div>
 
@@ -666,7 +777,9 @@ for (name, maps), panels in zip(cams.items(), axes, strict=True):
 # </div>
 # <div lang="en">
 #
-# So far the maps have only confirmed what we hoped for. They are of most use for finding faults, so let us make one. Suppose somebody hands you pictures of hearts and circles, and every heart has a white sticker in the upper left corner, from 2 to 14, away from the shape.
+# So far the maps have only confirmed what we hoped for. But they are of most use for finding faults, so let us make
+# one. Suppose somebody hands you pictures of hearts and circles, in which every heart has a white sticker in the
+# upper left corner, from row and column 2 up to 14, away from the shape. What will a network learn from them?
 #
 # </div>
 
@@ -713,16 +826,18 @@ print(f"{len(hearts)} new hearts with a sticker, called a heart: {called:.1f}")
 # %% [markdown]
 # <div lang="zh">
 #
-# 没见过的爱心，它全都答对了。看准确率，这个网络好得很。
+# 没见过的爱心，网络全都答对了。只看这些爱心，这个网络好得很。
 #
 # 我们来查一查：先给圆贴上贴纸，把爱心的贴纸去掉，看它怎么说；再看热图的最高点落在哪里。热图用你的 `grad_cam` 来画，用你的 `hit_rate` 来打分。**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# It gets every new heart right. Judged by its accuracy, this is an excellent network.
+# The network gets every new heart right. Judged by these hearts, it is an excellent network.
 #
-# Let us examine it. First we put the sticker on circles, take it off the hearts, and see what the network says; then we see where the highest point of a map lies. Your own `grad_cam` makes the maps, and your `hit_rate` scores them. **Guess first.**
+# But let us examine it more closely. First we put the sticker on circles and take it off the hearts, and see what the
+# network says. Then we see where the highest point of a map lies. Your own `grad_cam` makes the maps, and your
+# `hit_rate` scores them. **Guess first.**
 #
 # </div>
 
@@ -753,14 +868,17 @@ except NotImplementedError:
 #
 # 热图的最高点一次也没有落在爱心上，全在贴纸上。圆贴上贴纸，它就说是爱心；爱心去掉贴纸，它大多认不出来了。它学会的是认贴纸：在这批图上，看贴纸和看形状一样分得清两类，而且更容易学。
 #
-# 准确率看不出这个毛病，因为新的爱心也带着贴纸；热图一眼就看出来了，挪动贴纸的实验则证实了它。
+# 爱心的准确率看不出这个毛病，因为新的爱心也带着贴纸；热图一眼就看出来了，挪动贴纸的实验则证实了它。
 #
 # </div>
 # <div lang="en">
 #
-# The highest point of a map is never on the heart, and always on the sticker. A circle that wears one is called a heart, and without it most hearts are no longer recognised. What the network has learnt is the sticker, which in these pictures tells the classes apart as well as the shape does, and is easier to learn.
+# The highest point of a map is never on the heart, and always on the sticker. A circle with a sticker is called a
+# heart, and without their sticker most hearts are no longer recognised. So what the network has learnt is the
+# sticker, which in these pictures tells the classes apart as well as the shape does, and is easier to learn.
 #
-# Accuracy cannot reveal this, because the new hearts have stickers as well. The heat maps show it at a glance, and the experiment of moving the sticker confirms it.
+# The accuracy on hearts cannot reveal this, because the new hearts have stickers as well. The heat maps show it at a
+# glance, and the experiment of moving the sticker confirms it.
 #
 # </div>
 #
@@ -768,12 +886,14 @@ except NotImplementedError:
 #
 # <div lang="zh">
 #
-# 对通道也可以做实验。梯度只是预测：它说权重大的通道要紧。是不是真的，关掉一个通道就知道：前向钩子把它设为 0，返回新的输出（5.6 节），再看 logit 降了多少。
+# 我们拿走贴纸，看回答变不变；对通道也可以做这样的实验。梯度只是预测：它说权重大的通道要紧。是不是真的，关掉一个通道就知道：前向钩子把它设为 0，返回新的输出（5.6 节），再看 logit 降了多少。
 #
 # </div>
 # <div lang="en">
 #
-# We can experiment on channels, too. A gradient is only a prediction: it says that channels with large weights matter. To see whether that is true, switch one off: a forward hook sets it to 0 and returns the new output (section 5.6). How far does the logit fall?
+# We took the sticker away to see whether the answer changes, and the same experiment can be made with channels. A
+# gradient is only a prediction: it says that channels with large weights matter. To see whether that is true, switch
+# one off. A forward hook sets the channel to 0 and returns the new output (section 5.6). How far does the logit fall?
 #
 # </div>
 
@@ -784,16 +904,26 @@ except NotImplementedError:
 #
 # <div lang="zh">
 #
+# 把这个实验写成函数，就可以在任何一层、任何一个通道上做。
+#
 # 写 `channel_effect(model, layer, channel, images, labels)`：返回一个 `N` 个数的张量，说明每张图的 `logits[i, labels[i]]` 降了多少，也就是原来的值减去关掉 `channel` 之后的值。
 #
-# `output` 不要就地改；参数、它们的 `.grad` 和 `training` 不碰；不留下钩子。`layer` 后面不一定是 ReLU。
+# - `output` 不要就地改：别的钩子也许还留着它。
+# - 参数、它们的 `.grad` 和 `training` 不碰，不留下钩子：实验做完，模型和原来一样。
+# - `layer` 后面不一定是 ReLU。
 #
 # </div>
 # <div lang="en">
 #
-# Write `channel_effect(model, layer, channel, images, labels)`. It returns a tensor of `N` numbers that says how far the `logits[i, labels[i]]` of each picture falls: its usual value minus its value with `channel` switched off.
+# As a function, this experiment can be repeated at any layer and for any channel.
 #
-# Do not change `output` in place, leave the parameters, their `.grad` and `training` alone, and leave no hook behind. What follows `layer` need not be a ReLU.
+# Write `channel_effect(model, layer, channel, images, labels)`. It returns a tensor of `N` numbers that says how far
+# the `logits[i, labels[i]]` of each picture falls: its usual value minus its value with `channel` switched off.
+#
+# - Do not change `output` in place, because another hook may have kept it.
+# - The model should be the same after the experiment. Leave the parameters, their `.grad` and `training` alone, and
+#   leave no hook behind.
+# - What follows `layer` need not be a ReLU.
 #
 # </div>
 
@@ -833,9 +963,14 @@ check("11.4", channel_effect)
 # </div>
 # <div lang="en">
 #
-# Now we compare prediction and experiment, on the joined picture again and for the cross. The first prediction has one weight per channel, as Grad-CAM does: channel $c$ contributes $w_c$ times the sum of $A_c$ over all places. The second takes no average, but multiplies gradient and $A_c$ place by place and adds these up. The experiment switches off one channel after another.
+# Now we compare prediction and experiment, on the joined picture again and for the cross. The first prediction has
+# one weight per channel, as Grad-CAM does: channel $c$ contributes $w_c$ times the sum of $A_c$ over all places. The
+# second prediction takes no average. It multiplies gradient and $A_c$ place by place and adds up the products. The
+# experiment switches off one channel after another.
 #
-# We do this at `block4`, and again at `block2`, earlier in the network. How good a prediction is we see from its correlation with the experiment, where 1 means in step and 0 not at all. **Guess first.**
+# We do this at `block4`, and again at `block2`, earlier in the network. To judge a prediction we take its correlation
+# with the experiment: 1 means that the two rise and fall together, and 0 that they have nothing to do with each
+# other. **Guess first.**
 #
 # </div>
 
@@ -894,11 +1029,17 @@ for ax, channel in zip(axes[1:], (best, worst), strict=True):
 # </div>
 # <div lang="en">
 #
-# At `block4` both predictions correlate at 1.00: all that follows is linear, so they cannot fail. The channel in the middle is bright on the cross, which falls without it; the one on the right is bright on the triangle, and without it the cross rises.
+# At `block4` both predictions have a correlation of 1.00. They cannot fail there, because everything behind it is
+# linear. The channel in the middle is bright on the cross, and without it the logit of the cross falls. The channel
+# on the right is bright on the triangle, and without it the logit of the cross rises.
 #
-# At `block2` the gradient differs from place to place. Averaged into one weight it is left with 0.07 and predicts next to nothing, while place by place we still have 0.96. Grad-CAM has one weight per channel, which is one reason why it is commonly used at the last block of convolutions.
+# At `block2` the gradient differs from place to place. If it is averaged into one weight, the correlation drops to
+# 0.07 and predicts next to nothing, while place by place it is still 0.96. Since Grad-CAM has one weight per channel,
+# this is one reason why it is commonly used at the last block of convolutions.
 #
-# Now try it by hand. `GradCamPlayground` uses such hooks: drag a shape, click a class to see its heat map, click a channel to switch it off, and the rest follows at once. **Find out**: which two shapes, put together, get the name of a third that is not in the picture?
+# Now try it by hand. `GradCamPlayground` uses the same kind of hooks. Drag a shape, click a class to see its heat
+# map, or click a channel to switch it off, and the rest follows at once. **Find out**: which two shapes, put
+# together, get the name of a third that is not in the picture?
 #
 # </div>
 
@@ -914,12 +1055,15 @@ GradCamPlayground(
 # %% [markdown]
 # <div lang="zh">
 #
-# 爱心和三角形，网络说是圆，放在哪里都差不多（星形和圆在个别位置上，也会叫成正方形）。`block4` 之后是平均和线性层，两个形状的 logit 因此近似于各自的相加：爱心坚决反对三角形，三角形也坚决反对爱心，互相抵消；圆从两边各得一点，就成了最高的。
+# 爱心和三角形，网络说是圆，放在哪里都差不多（星形和圆也会叫成正方形，三分之一以上的位置如此）。`block4` 之后是平均和线性层，两个形状的 logit 因此近似于各自的相加：爱心坚决反对三角形，三角形也坚决反对爱心，互相抵消；圆从两边各得一点，就成了最高的。
 #
 # </div>
 # <div lang="en">
 #
-# A heart and a triangle are called a circle, nearly wherever you put them (at a few places a star and a circle become a square, too). Behind `block4` there is an average and a linear layer, so the logits of two shapes nearly add up: the heart speaks strongly against the triangle, and the triangle against the heart, which cancels both; the circle gets a little from either, and comes first.
+# A heart and a triangle are called a circle, nearly wherever you put them. The reason is that behind `block4` there
+# are only an average and a linear layer, so the logits of two shapes nearly add up. The heart speaks strongly against
+# the triangle, and the triangle against the heart, which cancels both. The circle gets a little from either, and so
+# it comes first. (A star and a circle become a square, too, at more than a third of the places.)
 #
 # </div>
 #
@@ -934,9 +1078,11 @@ GradCamPlayground(
 # </div>
 # <div lang="en">
 #
-# What you have written is also what `record` does ([`hookedu/hooks/capture.py`](../hookedu/hooks/capture.py)), with the same hooks. It keeps maps and gradients, and Grad-CAM, up to the enlarging, takes a few lines.
+# What you have written is also what `record` does ([`hookedu/hooks/capture.py`](../hookedu/hooks/capture.py)), with
+# the same hooks. It keeps maps and gradients, so that Grad-CAM, up to the enlarging, takes only a few lines.
 #
-# All hooks have come off, and yet the model is not what it was: every `backward()` added to the `.grad` of its parameters. Before you train on, call `model.zero_grad()`.
+# Although all hooks have come off, the model is not what it was, because every `backward()` added to the `.grad` of
+# its parameters. So before you train on, call `model.zero_grad()`.
 #
 # </div>
 
@@ -957,36 +1103,32 @@ print("parameters with a .grad:", sum(with_grad), "of", len(with_grad))
 # ## 11.13 小结 · Recap
 #
 # <div lang="zh">
-#
-# 1. 特征图知道「在哪里」，梯度知道「有多要紧」；一个前向钩子能把两样都留下来。
-# 2. 权重是每张图自己那个 logit 的平均梯度。在 eval 模式下，这样的网络里各图互不影响，从 logit 之和做一次反向传播就够了。
+# 1. 特征图说的是「在哪里」，梯度说的是「有多要紧」；一个前向钩子能把两样都留下来。
+# 2. 通道的权重，是图自己那一类的 logit 的平均梯度。在 eval 模式下，这样的网络里各图互不影响，所以从 logit 之和做一次反向传播就够了。
 # 3. Grad-CAM 的次序是加权和、`relu()`、双线性放大；特征图要 `clone()`，因为后面的 ReLU 可能是就地的。
-# 4. 热图要打分：和真的框比，和永远指正中间比，和随机权重比。
+# 4. 热图好看不算数，要打分：和真的框比，和永远指正中间比，和随机权重比。
 # 5. 准确率看不出网络靠什么作答，热图能提示，挪动贴纸、关掉通道这样的实验能证实。
-#
 # </div>
 # <div lang="en">
-#
-# 1. Feature maps know where, and the gradient knows how much it matters; one forward hook can keep both.
-# 2. A weight is the average gradient of the logit of a picture's own class. In eval mode pictures do not influence one another in a network like this one, and one backward pass from the sum of the logits is enough.
-# 3. Grad-CAM is the weighted sum, then `relu()`, then bilinear enlarging; `clone()` the maps, because a ReLU behind the layer may work in place.
-# 4. Score heat maps: against true boxes, against always pointing at the middle, and against random weights.
+# 1. Feature maps tell where something is, and the gradient tells how much it matters. One forward hook can keep both.
+# 2. The weight of a channel is the average gradient of the logit of the picture's own class. In eval mode pictures do not influence one another in a network like this one, so one backward pass from the sum of the logits is enough.
+# 3. Grad-CAM takes the weighted sum of the maps, then `relu()`, then bilinear enlarging. Keep the maps with `clone()`, because a ReLU behind the layer may work in place.
+# 4. A pretty heat map proves nothing, so score it against true boxes, and compare with always pointing at the middle and with random weights.
 # 5. Accuracy does not tell what an answer rests on. A heat map gives a hint, and an experiment, such as moving a sticker or switching off a channel, confirms it.
-#
 # </div>
 
 # %% [markdown]
 # ## 11.14 回想一下 · Recall
 #
 # <div lang="zh">
-# <details><summary>1. 为什么从 logit 出发，不用概率或损失？</summary>概率和损失都牵涉到别的类，概率接近 1 时它们的梯度几乎为零；损失的符号还是反的。</details>
-# <details><summary>2. 为什么先 <code>relu()</code> 再放大？</summary>放大时每个像素是相邻几格的加权平均，负数会渗进旁边的像素，把那里的值压低。</details>
+# <details><summary>1. 为什么从 logit 出发，不用概率或损失？</summary>概率和损失都牵涉到别的类。概率接近 1 时，它们的梯度几乎为零。损失的符号还是反的。</details>
+# <details><summary>2. 为什么先 <code>relu()</code> 再放大？</summary>双线性放大时，每个像素是相邻几格的加权平均。如果负数还在，就会渗进旁边的像素，把那里的值压低。</details>
 # <details><summary>3. 一个网络在新的图上全都答对，热图的最高点却总在角上。你接下来做什么？</summary>看看角上有什么，再做实验：把它去掉，或者贴到别的类的图上，看回答会不会跟着变。</details>
 # </div>
 # <div lang="en">
-# <details><summary>1. Why start from the logit, and not from the probability or the loss?</summary>Probability and loss both involve the other classes, and where the probability is near 1 their gradients almost vanish; besides, the loss has the sign reversed.</details>
-# <details><summary>2. Why <code>relu()</code> before enlarging?</summary>Enlarging makes each pixel a weighted average of neighbouring places, so negative values would leak into the pixels beside them and lower these.</details>
-# <details><summary>3. A network answers every new picture correctly, but its maps peak in a corner. What do you do next?</summary>See what is in that corner, and experiment: take it away, or put it into pictures of another class, and see whether the answer follows it.</details>
+# <details><summary>1. Why start from the logit, and not from the probability or the loss?</summary>Both the probability and the loss involve the other classes. Where the probability is near 1, their gradients almost vanish. The loss also has the sign reversed.</details>
+# <details><summary>2. Why <code>relu()</code> before enlarging?</summary>Bilinear enlarging makes each pixel a weighted average of neighbouring places. If negative values are still there, they leak into the pixels beside them and lower these.</details>
+# <details><summary>3. A network answers every new picture correctly, but its maps peak in a corner. What do you do next?</summary>Look at what is in that corner. Then experiment: take it away, or put it into pictures of another class, and see whether the answer changes with it.</details>
 # </div>
 
 # %% [markdown]
@@ -1001,9 +1143,13 @@ print("parameters with a .grad:", sum(with_grad), "of", len(with_grad))
 # </div>
 # <div lang="en">
 #
-# Things like that of section 11.9 do happen. In a study of chest X-rays, heat maps of this kind showed that the network also looked at a metal mark in the corner of the film, and such marks tell hospitals apart (search for Zech 2018 pneumonia).
+# Shortcuts like that of section 11.9 do happen outside of textbooks. In a study of chest X-rays, heat maps of this
+# kind showed that the network also looked at a metal mark in the corner of the film, and such marks tell hospitals
+# apart (search for Zech 2018 pneumonia).
 #
-# A ready-made implementation is `pytorch-grad-cam`. The check with random weights comes from the paper *Sanity Checks for Saliency Maps*, where some methods of explanation failed it and Grad-CAM passed. Below is your progress.
+# A ready-made implementation is `pytorch-grad-cam`. The check with random weights comes from the paper *Sanity Checks
+# for Saliency Maps*. In that paper some methods of explanation failed the check, and Grad-CAM passed. Below is your
+# progress.
 #
 # </div>
 

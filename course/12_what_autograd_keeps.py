@@ -28,18 +28,24 @@ LanguageToggle()
 #
 # 训练时内存不够用，占地方的常常不是权重，而是中间结果：前向传播一路走，autograd 一路为反向传播**存下**要用的张量，一直留到反向传播用完为止。
 #
-# 这里也能挂钩子，而且一次管住所有运算。在 `with saved_tensors_hooks(pack, unpack):` 里面，每当 autograd 要存一个张量，就先调用 `pack`，留下的是 `pack` 返回的东西；等反向传播要用了，再调用 `unpack`，把它换回张量。
+# 这里也能挂钩子，而且一对钩子就管住所有运算。在 `with saved_tensors_hooks(pack, unpack):` 里面，autograd 每次要存一个张量，就先调用 `pack`，`pack` 返回什么，它就留下什么；等反向传播要用了，再调用 `unpack`，把它换回张量。几对一个套一个时，只问最里面的那一对。
 #
-# 下面只有三步：`exp`、乘法、求和。**先猜**，再看每一步存下什么。
+# 下面只有三步：`exp`、乘法、求和。一共会存几个张量？**先猜**，再看每一步存下什么。
 #
 # </div>
 # <div lang="en">
 #
-# When training runs out of memory, it is often not the weights that fill it but what lies between: as forward goes along, autograd **saves** the tensors that backward will need, and they stay until backward has used them.
+# When training runs out of memory, it is often not the weights that fill it but intermediate results. As forward goes
+# through the model, autograd **saves** the tensors that backward will need, and they stay in memory until backward
+# has used them.
 #
-# There are hooks for this as well, and one pair covers every operation. Inside `with saved_tensors_hooks(pack, unpack):`, whenever autograd is about to save a tensor, it calls `pack` first, and keeps whatever `pack` returns. When backward needs the tensor, it calls `unpack` to get it back.
+# There are hooks for this as well, and one pair of them covers every operation. Inside
+# `with saved_tensors_hooks(pack, unpack):`, whenever autograd is about to save a tensor, it calls `pack` first and
+# keeps whatever `pack` returns. When backward needs the tensor, autograd calls `unpack` to get it back. If several
+# such blocks are nested, only the innermost pair is asked.
 #
-# There are only three steps below: `exp`, a product and a sum. **Guess first**, and then see what each of them saves.
+# Let us begin with a computation of only three steps: `exp`, a product and a sum. How many tensors will be saved?
+# **Guess first**, and then see what each step saves.
 #
 # </div>
 
@@ -74,16 +80,21 @@ print("pieces of memory:", len(addresses))
 # %% [markdown]
 # <div lang="zh">
 #
-# 一共三次，三次都是 `y`。`exp` 的导数就是它自己的输出，所以它存下 `y`；`y * y` 要对两个因子分别求导，对一个求导就要用另一个，于是又存了两次。`x` 和 `y * y` 的值，反向传播用不着，所以不存。（叶子 `x` 这个对象，图还是留着的，因为梯度要加到 `x.grad` 里。）
+# autograd 一共存了三次，三次都是 `y`。`exp` 的导数就是它自己的输出，所以它存下 `y`；`y * y` 要对两个因子分别求导，对一个求导就要用另一个，于是又存了两次。`x` 和 `y * y` 的值，反向传播用不着，所以不存。（不过，叶子 `x` 这个对象，图还是留着的，因为梯度要加到 `x.grad` 里。）
 #
 # 最后一行说，三次存的是同一块内存，所以没有多占。可见「存了几次」和「占了多少」是两回事：假如 `pack` 每次都返回一份拷贝，就真的成了三份。
 #
 # </div>
 # <div lang="en">
 #
-# Three times, and each time it is `y`. The derivative of `exp` is its own output, so it saves `y`; the derivative of `y * y` by one factor needs the other factor, which makes two more. Backward has no use for the values of `x` and `y * y`, so neither is saved. (The graph does hold on to the leaf `x` itself, since its gradient goes into `x.grad`.)
+# Autograd saves something three times, and each time it is `y`. The derivative of `exp` is its own output, so this
+# step saves `y`. In the product `y * y`, the derivative by one factor needs the other factor, and that adds two more.
+# Backward has no use for the values of `x` and `y * y`, so neither of them is saved. (The graph does hold on to the
+# leaf `x` itself, because its gradient goes into `x.grad`.)
 #
-# The last line says that all three share one piece of memory, so nothing extra is taken. How often something is saved and how much room it takes are two different questions: had `pack` returned a copy each time, there really would be three.
+# The last line says that all three share one piece of memory, so they take no extra room. How often something is
+# saved and how much memory it takes are two different questions. If `pack` had returned a copy each time, there
+# really would be three.
 #
 # </div>
 
@@ -92,16 +103,21 @@ print("pieces of memory:", len(addresses))
 #
 # <div lang="zh">
 #
-# 5.4 节数过：留下一个 `output`，就留下了它身后整张图，足有 344 MB。当时我们是沿着图一步步走的；有了 `pack`，就可以直接看着这些张量：把每一个装进一个小对象 `Kept`，再让一个 `WeakSet` 记住这些小对象。`WeakSet` 用的是弱引用，自己不留任何东西，所以 autograd 一松手，对象就从集合里消失。
+# 5.4 节数过：留下一个 `output`，就留下了它身后整张图，足有 344 MB。当时我们是沿着图一步步走的；有了 `pack`，就可以直接看着存下的张量。我们把每一个装进一个小对象 `Kept`，再让一个 `WeakSet` 记住这些小对象。`WeakSet` 用的是弱引用，自己不留任何东西，所以 autograd 一松手，对象就从集合里消失。
 #
-# 下面每次都先断开输出（`detach()`），再看还剩多少 MB。最后一次，`pack` 原样留下 `tensor`，没有先 `detach()`。**先猜。**
+# 下面运行模型，用 `detach()` 断开输出，再看还剩多少 MB，按理应该一点不剩。`pack` 换三种写法：第一种留下 `tensor.detach()`，第二种留下 `tensor.half()`，最后一种原样留下 `tensor`，没有断开。这有关系吗？**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# Section 5.4 counted what one kept `output` costs: with it stays the whole graph behind it, 344 MB. There we walked the graph step by step. With `pack` we can watch the tensors themselves: we put each of them into a small object called `Kept`, and let a `WeakSet` remember these objects. It holds weak references, which keep nothing alive, so an object disappears from the set as soon as autograd lets go of it.
+# Section 5.4 showed that if you keep a single `output`, you keep the whole graph behind it, 344 MB. There we walked
+# through the graph step by step. With `pack` we can watch the saved tensors themselves. We put each of them into a
+# small object called `Kept`, and let a `WeakSet` remember these objects. A `WeakSet` holds weak references, which keep
+# nothing alive. So an object disappears from it as soon as autograd lets go of it.
 #
-# Below, we detach the output with `detach()` each time, and then see how many MB are left. The last time, `pack` keeps `tensor` as it is, without `detach()`. **Guess first.**
+# Now we run the model, cut its output off with `detach()`, and see how many MB are left. All should be gone. We do this
+# with three versions of `pack`. The first keeps `tensor.detach()`, the second `tensor.half()`, and the last keeps
+# `tensor` as it is. Does it matter that this one is not detached? **Guess first.**
 #
 # </div>
 
@@ -165,16 +181,20 @@ for kept in list(alive):
 #
 # <div lang="zh">
 #
-# 没有走反向传播，又留着连着图的输出，整批存下的张量就都留着；`detach()` 之后，它们立刻就释放了。
+# 没有走反向传播，又留着连着图的输出，为它存下的张量就全都留着；`detach()` 之后，它们立刻就释放了。
 #
-# `pack` 收到的，可能正是某一步的输出，它自己就连着图。原样留下它，图就留住了它，它又留住了图，绕成一圈；只要不走反向传播，连 `gc.collect()` 也放不掉，因为这一圈有一段在 C++ 里。所以在 `pack` 里也要 `detach()`。拷贝用不着：`pack` 运行时不建图，`half()` 从 float32 新造的张量不连任何图。
+# `pack` 收到的，可能正是某一步的输出，它自己就连着图。原样留下它，图就留住了它，它又留住了图，绕成一圈；只要不走反向传播，连 `gc.collect()` 也放不掉，因为这一圈有一段在 C++ 里。所以在 `pack` 里也要 `detach()`。
+#
+# `pack` 留的若是拷贝，就用不着 `detach()`：`pack` 运行时不建图，`half()` 从 float32 新造的张量不连任何图。
 #
 # </div>
 # <div lang="en">
 #
-# As long as you keep an output that is attached to its graph, everything that was saved for it stays, until backward has used it. After `detach()` all of it is let go at once.
+# As long as you keep an output that is attached to its graph, everything that was saved for it is kept as well, until backward has used it. After `detach()`, all of it is freed at once.
 #
-# What `pack` is handed may be a step's own output, and that is attached to the graph. Keep it as it is, and the graph holds the tensor while the tensor holds the graph: a ring that, without a backward pass, not even `gc.collect()` can free, because part of it is in C++. So `detach()` belongs in `pack` as well. A copy needs none: no graph is built while `pack` runs, and what `half()` makes of a float32 is attached to nothing.
+# The tensor that `pack` receives may be the output of a step, and such an output is attached to the graph. If you keep it as it is, the graph holds the tensor and the tensor holds the graph. Without a backward pass, not even `gc.collect()` can free this ring, because part of it is in C++. So call `detach()` in `pack` as well.
+#
+# If `pack` keeps a copy, it does not need `detach()`. No graph is built while `pack` runs, so what `half()` makes of a float32 belongs to no graph.
 #
 # </div>
 # </div>
@@ -186,20 +206,26 @@ for kept in list(alive):
 #
 # <div lang="zh">
 #
-# 写 `half_saved(counts)`，返回一个上下文管理器。在它里面，float32（权重也一样）用 `half()` 存成 float16（太大的变成 `inf`），用的时候变回 float32；其他类型不改，但不能连着图。
+# 内存不够时，可以存得粗略一些。写 `half_saved(counts)`，返回一个上下文管理器。在它里面，autograd 要存的 float32（权重也一样）都用 `half()` 存成 float16（太大的变成 `inf`），用的时候变回 float32。其他类型不改，但不能连着图。
 #
-# `counts` 传进来时是 `{"saved": 0, "kept": 0}`。每次交给 `pack` 的张量，不论什么类型，也不论来过没有，都把它的字节数（`tensor.nbytes`）加到 `saved`，把真正留下的那个的加到 `kept`。
+# 到底省了多少，要数一数。`counts` 传进来时是 `{"saved": 0, "kept": 0}`。每次交给 `pack` 一个张量，不论什么类型，也不论来过没有，都把它的字节数（`tensor.nbytes`）加到 `saved`，把真正留下的那个的加到 `kept`。
 #
-# `pack` 可以返回任何东西，不一定是张量：`unpack` 会原样收到。autograd 不再要的，别处也不能留着。
+# `pack` 返回什么都行，不一定是张量：`unpack` 会原样收到。autograd 不再要的，别处也不能留着，否则内存还是放不掉。
 #
 # </div>
 # <div lang="en">
 #
-# Write `half_saved(counts)`, which returns a context manager. Inside it, float32 (weights, too) is saved as float16 by `half()` (what is too large becomes `inf`) and turned back into float32 when it is used. Other types stay as they are, without their graph.
+# When memory is short, one can save less precisely. Write `half_saved(counts)`, which returns a context manager.
+# Inside it, every float32 that autograd saves, weights included, is turned into float16 by `half()`, and back into
+# float32 when it is used. (What is too large for float16 becomes `inf`.) Other types stay as they are, but without
+# their graph.
 #
-# `counts` comes in as `{"saved": 0, "kept": 0}`. Each time `pack` gets a tensor, of any type, whether it has come before or not, add its bytes (`tensor.nbytes`) to `saved`, and those of the one that is really kept to `kept`.
+# To see how much this gains, count bytes. `counts` comes in as `{"saved": 0, "kept": 0}`. Each time `pack` gets a
+# tensor, add its bytes (`tensor.nbytes`) to `saved`, and the bytes of the tensor that is really kept to `kept`. Do so
+# for every type, and whether the tensor has come before or not.
 #
-# `pack` may return anything, not only a tensor: `unpack` receives just that. Nothing else may keep what autograd no longer needs.
+# `pack` may return anything, not only a tensor, and `unpack` receives exactly that. Nothing else may keep what
+# autograd no longer needs, or its memory would stay taken.
 #
 # </div>
 
@@ -239,7 +265,10 @@ check("12.1", half_saved)
 # </div>
 # <div lang="en">
 #
-# Back to ResNet-50, which we now halve for real. Its weights are in memory anyway, and a copy of them in half precision would only take more room, so we recognise them by `data_ptr()` and just `detach()` them. **Guess first**, and then see whether the loss changes, and how far off the gradient of the first layer's weights is.
+# Let us try half precision on ResNet-50 and see what it saves. The weights are in memory anyway, so a copy of them in
+# half precision would only take more room. That is why we recognise them by `data_ptr()` and just `detach()` them.
+# **Guess first**, and then see whether the loss changes, and how far off the gradient of the first layer's weights
+# is.
 #
 # </div>
 
@@ -273,16 +302,19 @@ print(f"gradient of conv1 off by {(rounded - exact).norm() / exact.norm():.1%}")
 # %% [markdown]
 # <div lang="zh">
 #
-# 没有省到一半。几乎每个 `ReLU` 的输出都至少存两次：它自己存一次，拿它当输入的层又各存一次。原来这几次共用一块内存，减半以后却各成了一份 float16 的拷贝。
+# 半精度省下的不到一半，原因在于共用。几乎每个 `ReLU` 的输出都至少存两次：它自己存一次，拿它当输入的层又各存一次。原来这几次共用一块内存，减半以后却各成了一份 float16 的拷贝。
 #
 # 损失分毫不差，因为前向传播用的还是原来的值；只有反向传播用的是舍入过的，误差只进了梯度。
 #
 # </div>
 # <div lang="en">
 #
-# It saves less than half. The output of almost every `ReLU` is saved at least twice: once by itself, and once by each layer that has it as its input. All these used to share one piece of memory; after halving, each is a copy of its own in float16.
+# Half precision saves less than half of the memory, and the reason is sharing. The output of almost every `ReLU` is
+# saved at least twice: once by the `ReLU` itself, and once by each layer that has it as its input. These used to
+# share one piece of memory, but after halving, each of them is a separate copy in float16.
 #
-# The loss is the same to the last bit, because forward still worked with the original values. Only backward used the rounded ones, so the error is in the gradients alone.
+# The loss is the same to the last bit, because forward still worked with the original values. Only backward used the
+# rounded ones, so the error is in the gradients alone.
 #
 # </div>
 
@@ -293,14 +325,17 @@ print(f"gradient of conv1 off by {(rounded - exact).norm() / exact.norm():.1%}")
 #
 # 舍入不可接受的时候，可以把张量搬到宽敞的地方，用时再搬回来：显存不够就搬到内存，内存不够就搬到硬盘。一个值都不变，花的是时间。
 #
-# 下面的 `Shelf` 是一个架子，背后是一个文件夹：`put` 把张量写进文件，返回一把钥匙，`get` 凭钥匙取回，`drop` 把文件删掉。大的张量都上架，autograd 手里只有钥匙。**先猜**，再看梯度和原来的是不是完全相同。
+# 这里搬进一个文件夹，由架子 `Shelf` 来管：`put` 把张量写进文件，返回一把钥匙，`get` 凭钥匙取回，`drop` 把文件删掉。除了权重，大的张量都上架，autograd 手里只有钥匙。**先猜**，再看梯度和原来的是不是完全相同。
 #
 # </div>
 # <div lang="en">
 #
-# Where rounding is not acceptable, tensors can be moved to a place with more room and fetched when they are used: from the GPU to main memory, or from there to the disk. No value changes; the price is time.
+# If rounding is not acceptable, you can move tensors to a place with more room, and fetch them when they are used:
+# from the GPU to main memory, or from there to the disk. No value changes; the price is time.
 #
-# The `Shelf` below is a folder: `put` writes a tensor to a file and returns a key, `get` fetches it by that key, and `drop` deletes the file. Every large tensor goes on the shelf, and all that autograd holds is the key. **Guess first**, and then see whether the gradients are exactly the same.
+# Our place with more room is a folder. In the `Shelf` below, `put` writes a tensor to a file and returns a key, `get`
+# fetches the tensor by that key, and `drop` deletes the file. Every large tensor except weights goes on the shelf,
+# and autograd holds only the key. **Guess first**, and then see whether the gradients are exactly the same.
 #
 # </div>
 
@@ -358,14 +393,18 @@ for file in files:
 #
 # 梯度一位也不差。文件比 autograd 原来占的内存还多，原因和上一节一样：同一块内存存了两次，就写了两个文件。
 #
-# 反向传播结束以后，文件一个也没有少：autograd 放下的是钥匙，而 `Shelf` 不知道钥匙已经没有人要了。要让它知道，就让 autograd 拿着一个小对象，而不是光秃秃的钥匙；对象一消失，`weakref.finalize(ticket, shelf.drop, key)` 就会调用 `shelf.drop(key)`。
+# 可是反向传播结束以后，文件一个也没有少：autograd 放下的是钥匙，而 `Shelf` 不知道钥匙已经没有人要了。要让它知道，就让 autograd 拿着一个小对象 `ticket`，而不是光秃秃的钥匙；对象一消失，`weakref.finalize(ticket, shelf.drop, key)` 就会调用 `shelf.drop(key)`。
 #
 # </div>
 # <div lang="en">
 #
-# The gradient is the same to the last bit. The files hold more than autograd used to, for the reason of the last section: memory that is saved twice is written to two files.
+# The gradient is the same to the last bit. But the files take more room than autograd took in memory before, for the
+# same reason as in the last section: memory that is saved twice is written to two files.
 #
-# And not one file is gone when backward is done. Autograd has let go of the keys, but the `Shelf` does not know that nobody wants them any more. It can be told: let autograd hold a small object instead of the bare key; as soon as that object is gone, `weakref.finalize(ticket, shelf.drop, key)` calls `shelf.drop(key)`.
+# There is also something left to do: when backward is done, not one file is gone. Autograd has let go of the keys,
+# but the `Shelf` does not know that nobody wants them any more. To let it know, give autograd a small object `ticket`
+# instead of the bare key. As soon as that object is gone, `weakref.finalize(ticket, shelf.drop, key)` calls
+# `shelf.drop(key)`.
 #
 # </div>
 
@@ -376,16 +415,28 @@ for file in files:
 #
 # <div lang="zh">
 #
-# 写 `put_away(shelf, at_least)`，返回一个上下文管理器。在它里面，autograd 要存的张量若有 `at_least` 个字节（`tensor.nbytes`）或更多，不论是什么，每次都用 `shelf.put(tensor)` 放上架子，每次要用时用 `shelf.get(key)` 取回，自己不留；更小的留在原处，不拷贝，但不能连着图。
+# 上面的架子只进不出。现在写 `put_away(shelf, at_least)`，autograd 不再要的，它也会从架子上拿走。它返回一个上下文管理器，在里面：
 #
-# autograd 不再要一个张量，就马上 `shelf.drop(key)`，每把钥匙只有一次；还用得着的（例如 `backward(retain_graph=True)` 之后）不能删。钥匙可以是任何东西，包括张量。
+# - autograd 要存的张量若有 `at_least` 个字节（`tensor.nbytes`）或更多，不论是什么，每次都用 `shelf.put(tensor)` 放上架子。
+# - 每次要用时，用 `shelf.get(key)` 取回。放上去的和取回来的，自己都不能留着，否则它们还在内存里，架子就白用了。
+# - 更小的张量留在原处，不拷贝，但不能连着图。
+# - autograd 不再要一个张量，就马上 `shelf.drop(key)`，每把钥匙只有一次。还用得着的（例如 `backward(retain_graph=True)` 之后）不能删。
+# - 钥匙可以是任何东西，包括张量。
 #
 # </div>
 # <div lang="en">
 #
-# Write `put_away(shelf, at_least)`, which returns a context manager. Inside it, each time autograd saves a tensor of `at_least` bytes (`tensor.nbytes`) or more, whatever it is, `shelf.put(tensor)` puts it on the shelf, and `shelf.get(key)` fetches it each time it is used; you keep neither. Smaller ones stay where they are, without a copy and without their graph.
+# The shelf above only ever fills up. Now write `put_away(shelf, at_least)`, which also takes off the shelf what
+# autograd no longer wants. It returns a context manager. Inside it, these rules hold:
 #
-# As soon as autograd wants a tensor no more, call `shelf.drop(key)`, once for each key; what may still be used, as after `backward(retain_graph=True)`, must not be dropped. A key may be anything, even a tensor.
+# - Each time autograd saves a tensor of `at_least` bytes (`tensor.nbytes`) or more, whatever tensor it is, put it on
+#   the shelf with `shelf.put(tensor)`.
+# - Each time such a tensor is used, fetch it with `shelf.get(key)`. Do not hold on to it yourself, neither to what you
+#   put away nor to what you fetch. It would stay in memory, and the shelf would save nothing.
+# - Smaller tensors stay where they are. Do not copy them, but keep them without their graph.
+# - As soon as autograd no longer wants a tensor, call `shelf.drop(key)`, once for each key. But do not drop what may
+#   still be used, as after `backward(retain_graph=True)`.
+# - A key may be anything, even a tensor.
 #
 # </div>
 
@@ -425,14 +476,19 @@ check("12.2", put_away)
 #
 # 还有一条路：根本不存，用时再算一遍。这叫检查点（activation checkpointing）。`checkpoint(net, x, use_reentrant=False)` 只留下输入；反向传播走到这里，就重新运行一次前向传播，把要用的中间结果再算出来。它有新旧两种做法，`use_reentrant=False` 选的是新的。大模型通常是分段的，每段一个 `checkpoint`。
 #
-# 下面有两层，每层一个前置钩子、一个前向钩子，反向传播从 `|` 开始。先是两层合用一个 `checkpoint`。**先猜**，再看每层各用一个时又怎样。
+# 前向传播运行两遍，钩子也触发两遍吗？下面有两层，每层一个前置钩子、一个前向钩子。钩子触发时印出自己的名字，反向传播开始时印一个 `|`。先是两层合用一个 `checkpoint`。**先猜**，再看每层各用一个时又怎样。
 #
 # </div>
 # <div lang="en">
 #
-# There is yet another way: save nothing, and compute it again. It is called activation checkpointing. `checkpoint(net, x, use_reentrant=False)` keeps the input only; when backward arrives, it runs forward once more to compute what backward needs. There are two ways to do that, and `use_reentrant=False` chooses the newer one. Large models are cut into blocks, with a `checkpoint` for each.
+# There is a third way to save memory: keep no intermediate results at all, and compute them again when they are needed.
+# This is called activation checkpointing. `checkpoint(net, x, use_reentrant=False)` keeps only the input. When backward
+# arrives, it runs forward once more and so computes what backward needs. Of the two ways to do that,
+# `use_reentrant=False` chooses the newer one. Large models are usually cut into segments, with a `checkpoint` for each.
 #
-# Below are two layers, each with a pre-hook and a forward hook; backward begins at the `|`. First there is one `checkpoint` around both layers. **Guess first**, and then see what happens with one for each.
+# If forward runs twice, do hooks fire twice as well? Below are two layers, each with a pre-hook and a forward hook.
+# Every hook prints its name when it fires, and a `|` is printed where backward begins. At first, both layers share one
+# `checkpoint`. **Guess first**, and then see what changes when each layer has its own.
 #
 # </div>
 
@@ -473,14 +529,14 @@ print("one step, batches that BatchNorm counted:", block[0].num_batches_tracked.
 #
 # <div lang="zh">
 #
-# 前向传播又运行了一遍，钩子也跟着触发，但不是每个都会：第 1 层开始了（`pre1`），它的输入和权重一存好，反向传播要的就齐了，重算到此为止，`fwd1` 不再触发（torch 2.15.0）。每层一个 `checkpoint`，就每次只重算一层，从后往前；合用一个，就从头一口气算下来。
+# 前向传播又运行了一遍，钩子也跟着触发，但不是每个都会：第 1 层开始了（`pre1`），它的输入和权重一存好，反向传播要的就齐了，重算到此为止，所以 `fwd1` 不再触发（torch 2.15.0）。每层一个 `checkpoint`，就每次只重算一层，从后往前；合用一个，就从头一口气算下来。
 #
 # 所以在钩子里计数、累加或写日志，都会多算；连 `BatchNorm` 也把同一批数据算了 2 次。如果只想数重算，就在 `backward()` 之前把计数清零。
 #
 # </div>
 # <div lang="en">
 #
-# Forward ran once more, and hooks fired again, but not all of them: layer 1 has begun (`pre1`), and as soon as its input and its weight are saved, backward has all it needs. Recomputation ends there, and `fwd1` does not fire (torch 2.15.0). With a `checkpoint` for each, layers are computed again one by one, beginning with the last; with one for both, all in one go from the first.
+# Forward ran once more, and hooks fired again, but not all of them. Layer 1 has begun (`pre1`), and as soon as its input and its weight are saved, backward has all it needs. Recomputation ends there, so `fwd1` does not fire (torch 2.15.0). If each layer has its own `checkpoint`, layers are computed again one by one, beginning with the last; if both share one, they are computed again in one go, beginning with the first.
 #
 # So a hook that counts, adds up or logs does so too often, and even `BatchNorm` counted the same batch 2 times. To count recomputation alone, set your counts back to zero before `backward()`.
 #
@@ -494,16 +550,20 @@ print("one step, batches that BatchNorm counted:", block[0].num_batches_tracked.
 #
 # <div lang="zh">
 #
-# 写 `count_recomputed(model, x)`：用 `use_reentrant=False` 的检查点运行 `model` 一次，对输出之和做反向传播，梯度照常加到 `.grad` 上。
+# 检查点用时间换内存，换掉多少时间，要看哪些层又运行了一遍。写 `count_recomputed(model, x)` 来数：用 `use_reentrant=False` 的检查点运行 `model` 一次，再对输出之和做反向传播，梯度照常加到 `.grad` 上。
 #
-# 返回字典：每个直接子模块的名字 → 它在反向传播期间**开始**运行了几次，没有就是 0。最后不留下钩子。
+# 返回一个字典，键是每个直接子模块的名字，值是它在反向传播期间**开始**运行了几次，没有就是 0。数的是开始，因为重算停在哪一层，哪一层就没有运行完。最后不留下钩子。
 #
 # </div>
 # <div lang="en">
 #
-# Write `count_recomputed(model, x)`: run `model` once under checkpointing with `use_reentrant=False`, and call backward on the sum of its output, which adds to `.grad` as usual.
+# Checkpointing pays for memory with time, and how much time depends on which layers run again. Write
+# `count_recomputed(model, x)`, which counts just that. Run `model` once under checkpointing with
+# `use_reentrant=False`, and then call backward on the sum of its output, which adds gradients to `.grad` as usual.
 #
-# Return a dictionary from each direct child's name to how many times it **started** during backward, 0 if never. Leave no hook behind.
+# Return a dictionary from the name of each direct child to how many times that child **started** during backward, or
+# 0 if it never did. What counts is the start, because a layer in which recomputation stops does not finish. Leave no
+# hook behind.
 #
 # </div>
 
@@ -545,14 +605,20 @@ check("12.3", count_recomputed)
 #
 # 检查点该切成几段？设有 `16` 块，切成 `k` 段。每段要留下输入，共 `k` 个；反向传播时一次只重算一段，又有 `16 / k` 个中间结果同时活着。两头都不好：`k` 太小，重算的一段太长；`k` 太大，留下的输入太多。预计峰值约为 `k + 16 / k` 个张量。
 #
-# 预计完了就来量。显卡有 `torch.cuda.max_memory_allocated()`，CPU 没有，我们自己数：`TorchDispatchMode` 看得见每一个运算，下面的 `Ledger` 用弱引用记住每个结果占的内存（storage），随时相加，取最大值。**先猜**，再看切成几段最省。
+# 准不准，要量了才知道。显卡有 `torch.cuda.max_memory_allocated()`，CPU 没有，我们自己数：`TorchDispatchMode` 看得见每一个运算，下面的 `Ledger` 用弱引用记住每个结果占的内存（storage），随时相加，取最大值。**先猜**，再看切成几段最省。
 #
 # </div>
 # <div lang="en">
 #
-# Into how many segments should one cut? Take `16` blocks in `k` segments. Each segment keeps its input, `k` in all; and backward computes one segment again at a time, with `16 / k` results alive at once. Both ends are bad: with a small `k` one segment is long, with a large `k` many inputs are kept. The forecast for the peak is about `k + 16 / k` tensors.
+# Into how many segments should you cut a model? Suppose it has `16` blocks, and you cut it into `k` segments. Each
+# segment keeps its input, which makes `k` tensors in all. During backward, one segment at a time is computed again,
+# with `16 / k` results alive at once. So both ends are bad: with a small `k` each segment is long, and with a large
+# `k` many inputs are kept. The forecast for the peak is about `k + 16 / k` tensors.
 #
-# A forecast wants measuring. GPUs have `torch.cuda.max_memory_allocated()`; on a CPU we count ourselves. `TorchDispatchMode` sees every single operation, and the `Ledger` below remembers the memory (storage) of each result by a weak reference, adds up what is alive, and keeps the maximum. **Guess first**, and then see how many segments need least.
+# A forecast should be checked by a measurement. GPUs have `torch.cuda.max_memory_allocated()`, but on a CPU we have
+# to count ourselves. `TorchDispatchMode` sees every single operation. The `Ledger` below remembers the memory
+# (storage) of each result by a weak reference, adds up what is alive, and keeps the maximum. **Guess first**, and
+# then see how many segments need the least memory.
 #
 # </div>
 
@@ -600,28 +666,37 @@ _ = ax.legend()
 # %% [markdown]
 # <div lang="zh">
 #
-# 4 段最省，曲线的形状和预计的一样。量到的每次都多出大约 1 到 2 个张量：那是反向传播正在算的梯度和临时结果，公式里没有它们。只切 1 段等于没切，反向传播一开始就得把 16 块全部重算出来，同时留着；切成 16 段，留下的输入又和中间结果一样多了。
+# 切成 4 段最省，曲线的形状和预计的一样。量到的每次都多出大约 1 到 2 个张量：那是反向传播正在算的梯度和临时结果，公式里没有它们。只切 1 段等于没切，反向传播一开始就得把 16 块全部重算出来，同时留着；切成 16 段，留下的输入又和本来要存的中间结果一样多了。
 #
 # </div>
 # <div lang="en">
 #
-# 4 segments need least, and the curve has the shape of the forecast. What was measured is always about 1 to 2 tensors more: the gradients and temporary results that backward is working on, which are not in the formula. 1 segment is as good as none, because backward begins by computing all 16 blocks again and holds them all at once; with 16, as many inputs are kept as there would have been results.
+# With 4 segments the peak is lowest, and the curve has the shape of the forecast. The measured peak is always about 1
+# to 2 tensors higher, because backward also needs room for the gradients and temporary results that it is working on,
+# and these are not in the formula. With only 1 segment you gain nothing: backward begins by computing all 16 blocks
+# again and holds them all at once. With 16 segments, as many inputs are kept as there would have been intermediate
+# results.
 #
 # </div>
 
 # %% [markdown]
 # <div lang="zh">
 #
-# 还有一种预计，连一次真正的前向传播也不用：在 `torch.device("meta")` 上，张量只有形状和类型，没有值，也不占内存，运算一瞬间就完成。可是 autograd 照样建图，照样调用 `pack`。
+# 一个大网络一次看 256 张图，autograd 要存下多少？还有一种预计，连一次真正的前向传播也不用，哪台机器的内存都不够也没关系。在 `torch.device("meta")` 上，张量只有形状和类型，没有值，也不占内存，运算一瞬间就完成；可是 autograd 照样建图，所以每存一个张量，也照样调用 `pack`。
 #
-# 下面的 `b` 是 `a` 的视图，两个都一个字节也没有。怎么知道它们用的是同一块内存？**先猜。**
+# 不过，存下的张量里有几个可能共用一块内存，只能算一次，所以先要知道谁和谁共用。下面的 `b` 是 `a` 的视图，两个都一个字节也不占。怎么知道它们用的是同一块内存？**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# And there is a forecast that needs no real forward pass at all. On `torch.device("meta")`, tensors have a shape and a type but no values; they take no memory, and operations are done in no time. Yet autograd builds its graph as ever, and calls `pack`.
+# How much would autograd save if a large network got 256 pictures at once? You can find out without a real forward
+# pass, and even if no memory is large enough for one. On `torch.device("meta")`, tensors have a shape and a type but no
+# values. They take no memory, and operations are done in no time. Yet autograd builds its graph as usual, and so it
+# also calls `pack` for every tensor that it saves.
 #
-# Below, `b` is a view of `a`, and neither has a single byte. How can we tell that they use the same memory? **Guess first.**
+# But several of the saved tensors may share the same memory, which must be counted only once. So we have to know which
+# of them do. Below, `b` is a view of `a`, and neither takes a single byte. How can we tell that they use the same
+# memory? **Guess first.**
 #
 # </div>
 
@@ -642,12 +717,15 @@ print("b.nbytes:", b.nbytes, "| its storage:", b.untyped_storage().nbytes())
 # %% [markdown]
 # <div lang="zh">
 #
-# `data_ptr()` 全是 0，认不出谁是谁。可靠的是 `untyped_storage()`：一个张量和它的各个视图，得到的是同一个对象，可以放进集合，也可以用 `is` 比较。它的 `nbytes()` 是整块的大小：`b` 虽然只有 40000 个字节，留住它，就留住了整块的 2000000 个。
+# 这三个张量的 `data_ptr()` 全是 0，认不出谁是谁。可靠的是 `untyped_storage()`：一个张量和它的各个视图，得到的是同一个对象，可以放进集合，也可以用 `is` 比较。它的 `nbytes()` 是整块的大小：`b` 虽然只有 40000 个字节，留住它，就留住了整块的 2000000 个。
 #
 # </div>
 # <div lang="en">
 #
-# `data_ptr()` is 0 for all, and tells nobody apart. What does tell them apart is `untyped_storage()`: a tensor and all its views return the very same object, which can go into a set and be compared by `is`. Its `nbytes()` is the size of the whole: `b` has just 40000 bytes, but whoever keeps it keeps all 2000000 of the storage.
+# Here `data_ptr()` is 0 for all three tensors, so it cannot tell which of them share memory. `untyped_storage()` can:
+# a tensor and all its views return the very same object, which you can put into a set or compare by `is`. Its
+# `nbytes()` is the size of the whole. Although `b` has just 40000 bytes, whoever keeps it keeps all 2000000 of the
+# storage.
 #
 # </div>
 
@@ -658,16 +736,29 @@ print("b.nbytes:", b.nbytes, "| its storage:", b.untyped_storage().nbytes())
 #
 # <div lang="zh">
 #
-# 写 `forecast(build, shape)`：不占内存，预计一次前向传播会让 autograd 留下多少字节。`build()` 造出模型，`shape` 是输入的形状（float32，不要梯度）。
+# 真跑之前，最好先知道装不装得下。写 `forecast(build, shape)`：不占内存，预计一次前向传播会让 autograd 留下多少字节。`build()` 造出模型，`shape` 是输入的形状（float32，不要梯度）。
 #
-# 在 meta 设备上造模型和输入，各造一次，在 `saved_tensors_hooks` 里运行一次。返回存下的内存（storage）总共多少字节：共用的只算一次，整块计算；模型的参数和缓冲区本来就在，不算；输入若被存下，也算。模型的模式不要改；最后不留下图，默认设备也和原来一样，出了异常也是。
+# 在 meta 设备上造模型和输入，各造一次，在 `saved_tensors_hooks` 里运行一次。返回存下的内存（storage）总共多少字节：
+#
+# - 共用的只算一次，并且整块计算，因为留住一部分，就留住了整块。
+# - 模型的参数和缓冲区本来就在，不算；输入若被存下，也算。
+# - 模型的模式不要改，因为模式不同，存下的也可能不同。
+# - 最后不留下图，默认设备也和原来一样，出了异常也是。
 #
 # </div>
 # <div lang="en">
 #
-# Write `forecast(build, shape)`, which tells how many bytes autograd will keep after one forward pass, without taking up memory. `build()` makes the model, and `shape` is the shape of its input (float32, no gradient).
+# Before you run a large model, you want to know whether it fits. Write `forecast(build, shape)`, which tells how many
+# bytes autograd will keep after one forward pass, without taking up that memory. `build()` makes the model, and
+# `shape` is the shape of its input (float32, no gradient).
 #
-# On the meta device, make the model and its input, once each, and run it once inside `saved_tensors_hooks`. Return how many bytes of memory (storage) were saved in all: shared memory counts once, and as a whole; the model's parameters and buffers, which are there anyway, do not count; the input counts where it is saved. Leave the model's mode as it is. Afterwards no graph is left, and the default device is the old one, even after an exception.
+# On the meta device, make the model and its input, once each, and run the model once inside `saved_tensors_hooks`.
+# Return how many bytes of memory (storage) were saved in all:
+#
+# - Shared memory counts once, and as a whole, because whoever keeps a part of it keeps all of it.
+# - The model's parameters and buffers do not count, since they are there anyway. The input counts where it is saved.
+# - Leave the model's mode as it is, because another mode may save other things.
+# - Afterwards no graph is left, and the default device is the old one, even after an exception.
 #
 # </div>
 
@@ -705,7 +796,8 @@ check("12.4", forecast)
 # </div>
 # <div lang="en">
 #
-# Set your `forecast` beside what section 12.2 measured: the same ResNet-50, the same 4 pictures. Then ask it about one that you would not dare to run: ResNet-152 with 256 pictures.
+# Now put your `forecast` to the test. Set it beside what section 12.2 measured, with the same ResNet-50 and the same
+# 4 pictures. Then ask it about a model that you would not dare to run: ResNet-152 with 256 pictures.
 #
 # </div>
 
@@ -719,12 +811,15 @@ with suppress(NotImplementedError):  # until you have written it
 # %% [markdown]
 # <div lang="zh">
 #
-# 写对了的话，预计的和量到的一样，都是 344 MB；而 ResNet-152 光是中间结果就要 45 GB。从不到一秒的预计就知道，这一步该用检查点。不过，不是所有的网络都对得这样准：`nn.LSTM` 和 `scaled_dot_product_attention` 在真的设备上可能用另一种实现，存下的东西也就不同。
+# 写对了的话，预计的和量到的一样，都是 344 MB；而 ResNet-152 光是中间结果就要 45 GB。只花一秒上下，就知道这个模型该用检查点。不过，不是所有的网络都对得这样准：`nn.LSTM` 和 `scaled_dot_product_attention` 在真的设备上可能用另一种实现，存下的东西也就不同。
 #
 # </div>
 # <div lang="en">
 #
-# Once it is written, forecast and measurement agree at 344 MB; and ResNet-152 wants 45 GB for what lies between alone. A forecast of less than a second has told you to use checkpointing here. Not every net agrees so well, though: on a real device, `nn.LSTM` and `scaled_dot_product_attention` may run another implementation than on meta, and it saves other things.
+# Once your function is right, forecast and measurement agree at 344 MB. ResNet-152, however, would need 45 GB for its
+# intermediate results alone, so a forecast of about a second has told you to use checkpointing here. Not every net
+# agrees so well, though: on a real device, `nn.LSTM` and `scaled_dot_product_attention` may run another
+# implementation than on the meta device, and it saves other things.
 #
 # </div>
 
@@ -733,20 +828,20 @@ with suppress(NotImplementedError):  # until you have written it
 #
 # <div lang="zh">
 #
-# 1. autograd 为反向传播存下张量；`saved_tensors_hooks` 决定存成什么。
-# 2. 留着连着图的输出，反向传播以前就留着一切；`pack` 里也要 `detach()`。
-# 3. 半精度省内存，误差只进梯度；搬到别处不差一位，花的是时间。
-# 4. 检查点会重新运行前向传播，到要用的都有了为止，钩子会多触发。
-# 5. 内存按 storage 算：共用的只算一次；在 meta 设备上可以先预计。
+# 1. autograd 为反向传播存下张量；存成什么，由你用 `saved_tensors_hooks` 决定。
+# 2. 留着连着图的输出，就留着为它存下的一切，直到反向传播用完。`pack` 里也要 `detach()`，因为它收到的可能就是这样的输出。
+# 3. 半精度省内存，误差只进梯度。搬到别处不差一位，花的是时间。
+# 4. 检查点会重新运行前向传播，到要用的都有了为止，所以钩子会多触发。
+# 5. 存下的几个张量可能共用一个 storage，所以每个 storage 只算一次。在 meta 设备上可以先预计。
 #
 # </div>
 # <div lang="en">
 #
-# 1. Autograd saves tensors for backward; `saved_tensors_hooks` decide what it keeps of them.
-# 2. An output that you keep attached keeps everything until backward has run; `detach()` belongs in `pack`, too.
-# 3. Half precision saves memory, and its error is in gradients only; moving tensors away loses no bit, but takes time.
-# 4. Checkpointing runs forward again until all that is needed is there, so hooks fire more often.
-# 5. Memory is counted by storage, and shared storage once; the meta device gives a forecast.
+# 1. Autograd saves tensors for backward, and with `saved_tensors_hooks` you decide what it keeps in their place.
+# 2. If you keep an output attached to its graph, you keep everything that was saved for it until backward has run. Call `detach()` in `pack` as well, because what it receives may be such an output.
+# 3. Half precision saves memory, and its error is in the gradients only. Moving tensors elsewhere loses no bit, but takes time.
+# 4. Checkpointing runs forward again until all that backward needs is there. That is why hooks fire more often.
+# 5. Several saved tensors may share one storage, so count each storage once. On the meta device you can make a forecast.
 #
 # </div>
 
@@ -754,14 +849,14 @@ with suppress(NotImplementedError):  # until you have written it
 # ## 12.8 回想一下 · Recall
 #
 # <div lang="zh">
-# <details><summary>1. 为什么不能让 <code>pack</code> 原样返回一步的输出？</summary>输出连着计算图，计算图又留着输出，成了一圈：不走反向传播，就谁也放不掉。</details>
+# <details><summary>1. 为什么不能让 <code>pack</code> 原样返回一步的输出？</summary>输出连着计算图，计算图又留着输出，成了一圈：不走反向传播，连 <code>gc.collect()</code> 也放不掉。</details>
 # <details><summary>2. 用了检查点，<code>fwd1</code> 为什么只触发一次？</summary>重算在最后一个要存的张量存好时就停了，这一层没有运行完。</details>
 # <details><summary>3. 为什么把存下的张量的 <code>nbytes</code> 加起来，会多算？</summary>同一块内存常常存好几次，例如 ReLU 的输出；要按 storage 数，每块一次。</details>
 # </div>
 # <div lang="en">
-# <details><summary>1. Why must <code>pack</code> not return a step's output as it is?</summary>The output holds the computation graph and that holds the output: a ring, which without a backward pass nobody can free.</details>
-# <details><summary>2. Under checkpointing, why does <code>fwd1</code> fire only once?</summary>Recomputation stops when the last tensor to be saved is there, before that layer is done.</details>
-# <details><summary>3. Why is the sum of <code>nbytes</code> over all saved tensors too large?</summary>The same memory is often saved several times, as a ReLU's output is; count storages, each of them once.</details>
+# <details><summary>1. Why must <code>pack</code> not return a step's output as it is?</summary>The output holds the computation graph, and the graph holds the output: a ring, which without a backward pass not even <code>gc.collect()</code> can free.</details>
+# <details><summary>2. Under checkpointing, why does <code>fwd1</code> fire only once?</summary>Recomputation stops as soon as the last tensor to be saved is there, and by then that layer has not finished.</details>
+# <details><summary>3. Why is the sum of <code>nbytes</code> over all saved tensors too large?</summary>The same memory is often saved several times, as the output of a ReLU is; so count storages, each of them once.</details>
 # </div>
 
 # %% [markdown]
@@ -769,12 +864,16 @@ with suppress(NotImplementedError):  # until you have written it
 #
 # <div lang="zh">
 #
-# `torch.autograd.graph.save_on_cpu` 用的就是这对钩子，把存下的张量从显卡搬到内存；训练大模型的库几乎都用检查点换内存，`torch.utils.checkpoint` 还有 selective checkpointing，让你选哪些运算重算。搜索这几个名字。下面是你的进度；下一课讲编译，以及几个进程一起训练。
+# `torch.autograd.graph.save_on_cpu` 用的就是这对钩子，把存下的张量从显卡搬到内存。训练大模型的库几乎都用检查点换内存，`torch.utils.checkpoint` 还有 selective checkpointing，让你选哪些运算重算。这几个名字都值得搜一搜。下面是你的进度；下一课讲编译，以及几个进程一起训练。
 #
 # </div>
 # <div lang="en">
 #
-# `torch.autograd.graph.save_on_cpu` is this very pair of hooks, and moves saved tensors from the GPU to main memory. Nearly every library that trains large models trades time for memory by checkpointing, and `torch.utils.checkpoint` has selective checkpointing, which lets you choose what is computed again. Search for these names. Below is your progress; the next lesson is about compiling, and about several processes that train together.
+# `torch.autograd.graph.save_on_cpu` uses this very pair of hooks to move saved tensors from the GPU to main memory.
+# Nearly every library that trains large models uses checkpointing to trade time for memory, and
+# `torch.utils.checkpoint` also has selective checkpointing, which lets you choose what is computed again. Search for
+# these names to learn more. Below you see your progress. The next lesson is about compiling, and about several
+# processes that train together.
 #
 # </div>
 

@@ -18,16 +18,22 @@ LanguageToggle()
 #
 # <div lang="zh">
 #
-# `torch.compile` 读懂 `forward` 的 Python 代码，换成更快的代码。8.9 节见过它的脾气：模型编译过、运行过以后，编译好的代码不理会新钩子；要么先挂钩子再编译，要么用 `set_stance("force_eager")`，让它暂时照普通的 Python 运行。现在再往前走一步。
+# `torch.compile` 读懂 `forward` 的 Python 代码，换成更快的代码。8.9 节见过它的脾气：模型编译过、运行过以后，再给原来没有钩子的层挂上钩子，编译好的代码不理会，要碰上重新编译的调用（例如批的大小变了）才会触发。办法有两个：要么先挂钩子再编译，要么用 `set_stance("force_eager")`，让它暂时照普通的 Python 运行。
 #
-# `one` 先编译、运行。`two` 是同一个类的另一个模型，各层也一样，先挂钩子，后编译。**先猜**，再看钩子挂在编译好的模型**自己**身上时触发不触发。
+# 那么，先挂钩子就保险了吗？下面两个模型是同一个类的，各层也一样：`one` 先编译、运行，和 8.9 节一样；`two` 先挂钩子，后编译。**先猜**，再看钩子挂在编译好的模型**自己**身上时触发不触发。
 #
 # </div>
 # <div lang="en">
 #
-# `torch.compile` reads the Python code of `forward` and puts faster code in its place. Section 8.9 met its temper: once a model has been compiled and has run, the compiled code ignores new hooks. Either register before compiling, or use `set_stance("force_eager")`, which makes it run as plain Python for a while. Now we go one step further.
+# `torch.compile` reads the Python code of `forward` and puts faster code in its place. Hooks do not always survive
+# that. In section 8.9, a model had been compiled and had run before it got a hook. The compiled code ignores such a
+# hook if its layer had none before, until a call has to compile anew, say for another batch size. There were two ways
+# out: either register the hook before compiling, or use `set_stance("force_eager")`, which makes the model run as plain
+# Python for a while.
 #
-# `one` is compiled and run first. `two` is another model of the same class, with the same layers, and its hook is registered before compiling. **Guess first**, and then see whether a hook on the compiled model **itself** fires.
+# Are you safe, then, if you register the hook first? Below are two models of the same class, with the same layers.
+# `one` is compiled and run first, as in section 8.9. `two` gets its hook before it is compiled. Does that hook fire?
+# And does a hook on the compiled model **itself** fire? **Guess first**, and then see.
 #
 # </div>
 
@@ -80,9 +86,12 @@ print("on the compiled model itself, len(seen):", len(seen))
 # </div>
 # <div lang="en">
 #
-# What is compiled is the code of the class, and models that are built alike share it: when `one` was compiled there was no hook, and `two` runs that code without a hook (torch 2.15.0). To be safe, forget what was compiled by `torch.compiler.reset()` first. Results were right all the time, because each model uses weights of its own.
+# What gets compiled is the code of the class, and models of that class that are built alike share it. When `one` was
+# compiled there was no hook, so `two` runs that code without a hook (torch 2.15.0). To be safe, first call
+# `torch.compiler.reset()`, which forgets what was compiled. The results were right all the time, because each model
+# uses its own weights.
 #
-# A hook on the compiled model itself fires as usual: it is on a layer around the compiled code.
+# A hook on the compiled model itself fires as usual, because it is on a layer around the compiled code.
 #
 # </div>
 # </div>
@@ -97,9 +106,13 @@ print("on the compiled model itself, len(seen):", len(seen))
 # </div>
 # <div lang="en">
 #
-# A hook that has been compiled in is not the end of it. Compiled code holds only under what was true at the time, and `seen.append(...)` in a hook makes `seen` longer with every call. The `backend` below is called each time something is compiled, with the graph that came of it, so it can count.
+# Suppose a hook was registered in time and has been compiled in. Is all well then? Compiled code is valid only as long
+# as nothing changes that it relies on, but a hook with `seen.append(...)` makes `seen` longer with every call. To see
+# what that costs, we count how often the code is compiled: the `backend` below is called each time, with the graph that
+# was compiled.
 #
-# Below, the hook is `keep` first and then `torch.compiler.disable(keep)`, which stays outside of what is compiled, for 5 calls each. **Guess first.**
+# We try two hooks with 5 calls each, first `keep` and then `torch.compiler.disable(keep)`, which stays outside of what
+# is compiled. **Guess first.**
 #
 # </div>
 
@@ -133,16 +146,26 @@ print("in the graph:", [node.name for node in graphs[0].graph.nodes if node.op =
 # %% [markdown]
 # <div lang="zh">
 #
-# `keep` 每次都重新编译；留在外面的钩子只编译 1 次，照样次次触发。
+# 用 `keep` 做钩子，每次都重新编译，因为 `seen` 又变长了；钩子留在编译之外，就只编译 1 次，它照样次次触发。
 #
-# 不过它有代价，最后一行看得出来：图里只剩 `linear`，`ReLU` 不见了。钩子不能编译，编译到它那里就断开；断在 `Sequential` 的循环里，循环就照普通的 Python 运行，这里还编译着的只有挂钩子的那一层在钩子之前的部分（循环里若有你自己写的类，它的代码还会单独编译）。只看一层、看完就取下，没有关系；要一直挂着，就得掂量。
+# 不过它有代价，最后一行看得出来：图里只剩 `linear`，`ReLU` 不见了。为什么？钩子不能编译，编译到它那里就断开，而它正好在 `Sequential` 的循环里，于是循环照普通的 Python 运行。这里还编译着的，只有挂钩子的那一层在钩子之前的部分。循环里若有你自己写的类，它的代码还会单独编译。
+#
+# 只看一层、看完就取下，没有关系；要一直挂着，就得掂量。
 #
 # </div>
 # <div lang="en">
 #
-# `keep` is compiled anew every time; the hook that stays outside fires just as often, and is compiled 1 time.
+# With `keep` as the hook, every call compiled the model anew, because `seen` had become longer in the meantime. With
+# `keep` outside of the compiled code, there was only 1 compilation, and the hook fired just as often.
 #
-# It has its price, though, as the last line shows: all that is left in the graph is `linear`, and the `ReLU` is gone. A hook that may not be compiled breaks the code in two where it stands; and as that is inside the loop of a `Sequential`, the loop runs as plain Python; all that stays compiled here is what the layer with the hook does before the hook (in the loop, layers of a class of your own would still be compiled, each by itself). For a look that is taken off again this does not matter. Where a hook is to stay, it should be weighed.
+# But keeping the hook outside has its price, as the last line shows: only `linear` is left in the graph, and the `ReLU`
+# is gone. Why? A hook that may not be compiled breaks the code in two where it stands, and this one stands inside the
+# loop of a `Sequential`. So the loop runs as plain Python. What stays compiled here is only what the layer with the
+# hook does before the hook. If the loop held layers of a class of your own, they would still be compiled, each by
+# itself.
+#
+# Does this matter? Not if you only want a look and take the hook off again. If a hook is to stay, weigh the price
+# first.
 #
 # </div>
 
@@ -154,7 +177,7 @@ print("in the graph:", [node.name for node in graphs[0].graph.nodes if node.op =
 # </div>
 # <div lang="en">
 #
-# With a hook like `keep`, 5 calls compiled 5 times. Now there are 12 calls. **Guess first.**
+# With a hook like `keep`, 5 calls compiled 5 times. Will 12 calls compile 12 times? **Guess first.**
 #
 # </div>
 
@@ -180,7 +203,10 @@ torch.compiler.reset()
 # </div>
 # <div lang="en">
 #
-# After compiling 8 times, `recompile_limit` is reached and nothing is compiled any more: a call that none of the 8 versions fits runs as plain Python. With a `seen` that only grows, that is every call from then on, without anything that compiling gains. The hook fires in every call, the results are right, and one warning, hidden above, is all that tells, which makes it so hard to notice.
+# After compiling 8 times, `recompile_limit` is reached and nothing is compiled any more: a call that none of the 8
+# versions fits runs as plain Python. Because `seen` only grows, that is every call from then on, and nothing is gained
+# by compiling. This is hard to notice: the hook fires in every call, the results are right, and only one warning,
+# hidden above, tells you.
 #
 # </div>
 # </div>
@@ -192,16 +218,25 @@ torch.compiler.reset()
 #
 # <div lang="zh">
 #
-# 写 `watched(model, name, hook)`，返回 `(compiled, handle)`：`compiled` 是用 `torch.compile(model, backend="eager")` 编译的 `model`。以后每次调用 `compiled`，只要运行了名为 `name` 的层，`hook(module, args, output)` 就触发一次；它返回的若不是 `None`，就照常取代输出。同一个类的另一个模型以前编译过，也一样。
+# 编译给钩子添了两种麻烦：有时不触发，有时每次调用都重新编译。写一个两样都不怕的函数：`watched(model, name, hook)` 返回 `(compiled, handle)`，其中 `compiled` 是用 `torch.compile(model, backend="eager")` 编译的 `model`。
 #
-# 钩子里的列表怎么变长，第一次调用之后都不再编译。`handle.remove()` 取下钩子。
+# - 以后每次调用 `compiled`，只要运行了名为 `name` 的层，`hook(module, args, output)` 就触发一次。同一个类的另一个模型以前编译过，也一样。
+# - 钩子返回的若不是 `None`，就照常取代输出。
+# - 钩子里的列表怎么变长，第一次调用之后都不再编译。
+# - `handle.remove()` 取下钩子。
 #
 # </div>
 # <div lang="en">
 #
-# Write `watched(model, name, hook)`, which returns `(compiled, handle)`, where `compiled` is `model` compiled by `torch.compile(model, backend="eager")`. Whenever a call of `compiled` runs the layer called `name`, `hook(module, args, output)` fires once, and what it returns replaces the output as usual, unless it is `None`: even if another model of the same class has been compiled before.
+# Compiling can get in the way of a hook: the hook may not fire, or every call compiles anew. Write a function that
+# avoids both. `watched(model, name, hook)` returns `(compiled, handle)`, where `compiled` is `model` compiled by
+# `torch.compile(model, backend="eager")`.
 #
-# However long lists in the hook grow, nothing is compiled anew after the first call. `handle.remove()` takes the hook off.
+# - Whenever a call of `compiled` runs the layer called `name`, `hook(module, args, output)` fires once, even if another
+#   model of the same class has been compiled before.
+# - What the hook returns replaces the output as usual, unless it is `None`.
+# - However long the lists in the hook grow, nothing is compiled anew after the first call.
+# - `handle.remove()` takes the hook off.
 #
 # </div>
 
@@ -232,7 +267,10 @@ check("13.1", watched)
 # </div>
 # <div lang="en">
 #
-# Sometimes a model has long been compiled and is in use, and you want one look at a layer without disturbing it: nothing compiled anew, and no trace left. `set_stance("force_eager")` is made for that. It is a context manager; calls inside it run as plain Python, so hooks fire, and afterwards the compiled code is still there.
+# Sometimes a model has long been compiled and is in use, and you want one look at a layer without disturbing the model:
+# nothing should be compiled anew, and no trace should be left. For this, `set_stance("force_eager")` is the best
+# choice. It is a context manager. Inside it, calls run as plain Python, so hooks fire, and afterwards the compiled code
+# is still there.
 #
 # </div>
 
@@ -243,16 +281,24 @@ check("13.1", watched)
 #
 # <div lang="zh">
 #
-# 写 `layer_output(compiled, name, x)`：`compiled` 编译过、运行过；返回名为 `name` 的层在输入 `x` 时的输出，不连计算图；它后面可能有就地的操作。
+# 一个编译好的模型正在使用，你想看一眼某一层在某个输入上给出了什么，又不能惊动它。写 `layer_output(compiled, name, x)`：`compiled` 编译过、运行过；返回名为 `name` 的层在输入 `x` 时的输出，不连计算图。层用 `compiled.get_submodule(name)` 取。
 #
-# 层用 `compiled.get_submodule(name)` 取。不要重新编译，不留下钩子，不改 `training`，调用者用 `set_stance` 设的也照旧，出了异常也一样；之后编译好的代码照常运行。
+# - 这一层后面可能有就地的操作。
+# - 不要重新编译，不留下钩子，不改 `training`，调用者用 `set_stance` 设的也照旧，出了异常也一样。
+# - 之后编译好的代码照常运行。
 #
 # </div>
 # <div lang="en">
 #
-# Write `layer_output(compiled, name, x)`: `compiled` has been compiled and has run. Return what the layer `name` puts out for `x`, without its graph; what follows it may be in place.
+# A compiled model is in use, and you want to know what one of its layers puts out for a certain input, without
+# disturbing the model. Write `layer_output(compiled, name, x)`, where `compiled` has been compiled and has run. Return
+# what the layer `name` puts out for `x`, without its computation graph. You get the layer with
+# `compiled.get_submodule(name)`.
 #
-# Get the layer with `compiled.get_submodule(name)`. Do not compile again, leave no hook behind, do not change `training` or what the caller chose by `set_stance`, even if the model raises; afterwards the compiled code runs as before.
+# - The layer that follows may work in place.
+# - Do not compile again, leave no hook behind, and change neither `training` nor what the caller chose by `set_stance`,
+#   even if the model raises an exception.
+# - Afterwards the compiled code runs as before.
 #
 # </div>
 
@@ -293,11 +339,17 @@ check("13.2", layer_output)
 # </div>
 # <div lang="en">
 #
-# With a lot of data, several processes train together. With `DistributedDataParallel` (DDP) each process has a copy of the model, which receives the weights of rank 0 at the start. Each then works on its own data, and backward averages the gradients, so that after every step the copies are still the same.
+# When there is a lot of data, several processes train together. With `DistributedDataParallel` (DDP) each process has a
+# copy of the model, which receives the weights of rank 0 at the start. Each process then works on its own data, and
+# backward averages the gradients. That is why the copies are still the same after every step.
 #
-# `run_ranks` starts 2 real processes and returns what each has printed. They talk through gloo, which needs no GPU. From `sys.argv` each script gets its number (the rank, 0 or 1 here), the number of processes, and a file to meet at. Importing torch takes some seconds.
+# To see this at work, `run_ranks` starts 2 real processes and returns what each has printed. They talk through gloo,
+# which needs no GPU. From `sys.argv` each script gets its number (the rank, 0 or 1 here), the number of processes, and
+# a file to meet at. Each process has to import torch, which takes some seconds.
 #
-# Below, the input of rank 1 is 10 times that of rank 0. On the parameter are a tensor hook and a post-accumulate hook, which updates the weights on the spot. **Guess first**, and then see whether the two ranks still have the same weights.
+# Below, the input of rank 1 is 10 times that of rank 0, so that we can tell their gradients apart. The parameter has a
+# tensor hook and a post-accumulate hook, and the latter updates the weights on the spot. **Guess first**, and then see
+# whether the two ranks still have the same weights.
 #
 # </div>
 
@@ -342,9 +394,12 @@ for rank, printed in enumerate(run_ranks(start + script)):
 # </div>
 # <div lang="en">
 #
-# Both see their own rank's: `[1, 2]` in one, `[10, 20]` in the other. The average comes after them, and in the end both have `[5.5, 11]`.
+# Both hooks see the gradient of their own rank, `[1, 2]` in one process and `[10, 20]` in the other. The gradients are
+# averaged only after the hooks, and in the end both processes have `[5.5, 11]`.
 #
-# So what you clip in such a hook is each rank's own gradient and not the average. An update of the weights there is worse: from then on the copies go separate ways, `-1` here and `-10` there, and no error says so.
+# So if you clip in such a hook, you clip each rank's own gradient and not the average. Updating the weights in a hook
+# of this kind is even worse: from then on the copies go separate ways, `-1` here and `-10` there, and no error tells
+# you.
 #
 # </div>
 
@@ -362,11 +417,17 @@ for rank, printed in enumerate(run_ranks(start + script)):
 # </div>
 # <div lang="en">
 #
-# The averaging has a hook of its own: `model.register_comm_hook(group, hook)`. DDP puts many gradients end to end into a bucket; the long tensor is `bucket.buffer()`, and when the gradients of a bucket are there, `hook(group, bucket)` is called. `group`, the processes that talk to each other, is handed to the hook as it is; the documentation calls it `state`.
+# The averaging has a hook of its own, with which you decide how it is done: `model.register_comm_hook(group, hook)`. To
+# send fewer and longer messages, DDP puts many gradients end to end into a bucket, and `bucket.buffer()` is this long
+# tensor. When the gradients of a bucket are there, `hook(group, bucket)` is called. `group` stands for the processes
+# that talk to each other. It is handed to the hook as it is, and the documentation calls it `state`.
 #
-# The hook returns a Future, which has no value yet and will hold the average. `all_reduce` adds up the tensors of all ranks, in place; with `async_op=True` it returns at once, and backward goes on. `.then(...)` says what to do when the result is there, and then `done.value()` is a list of one tensor.
+# The hook does not return the average but a Future, which has no value yet and will hold the average later. This saves
+# time: `all_reduce` adds up the tensors of all ranks in place, and with `async_op=True` it returns at once, so that
+# backward goes on meanwhile. `.then(...)` says what to do when the result is there, and then `done.value()` is a list
+# of one tensor.
 #
-# The model below has 4 layers and takes three steps. **Guess first.**
+# The model below has 4 layers and takes three steps. How often will the hook be called? **Guess first.**
 #
 # </div>
 
@@ -400,16 +461,20 @@ print(printed)
 #
 # <div lang="zh">
 #
-# 钩子不是每个参数调用一次，也不是每一步调用一次，而是每个**桶**一次。第一步里 DDP 还不知道梯度会按什么次序到，四层都在一个桶里；看过一次之后，它照真实的次序，从最后一层开始，重新分桶，从第二步起才有两个（torch 2.15.0）。
+# 钩子不是每个参数调用一次，也不是每一步调用一次，而是每个**桶**一次。第一步里 DDP 还不知道梯度会按什么次序到，四层都在一个桶里；看过一次之后，它照真实的次序，从最后一层开始，重新分桶（torch 2.15.0）。这里三个 0.36 MB 的梯度就装满一个桶，所以从第二步起有两个：一个装第 3、2、1 层，一个装第 0 层。
 #
-# 所以在钩子里按次数计步，或者按 `bucket.index()` 存东西，第一步之后就对不上了。
+# 所以在钩子里按次数计步，从第二步起就错了。按 `bucket.index()` 存东西也不行，因为第 0 个桶里已经不是原来那几层。
 #
 # </div>
 # <div lang="en">
 #
-# The hook is not called once for each parameter, nor once for each step, but once for each **bucket**. In the first step DDP does not know yet in which order gradients arrive, and all four layers share a bucket. Once it has seen them, it builds its buckets anew in the real order, beginning with the last layer, and from the second step on there are two (torch 2.15.0).
+# The hook is called once for each **bucket**, not once for each parameter or once for each step. In the first step, DDP
+# does not know yet in which order gradients arrive, and all four layers share a bucket. Once it has seen them, it
+# builds its buckets anew in the real order, beginning with the last layer (torch 2.15.0). Three gradients of 0.36 MB
+# fill a bucket here, so from the second step on there are two: one for layers 3, 2 and 1, and one for layer 0.
 #
-# So a hook that counts its calls as steps, or stores things by `bucket.index()`, no longer fits after the first.
+# A hook that counts its calls as steps is therefore wrong from the second step on. Storing things by `bucket.index()`
+# goes wrong as well, because bucket 0 no longer holds the same layers.
 #
 # </div>
 # </div>
@@ -424,9 +489,12 @@ print(printed)
 # </div>
 # <div lang="en">
 #
-# Communication is often the slowest part of a step. Gradients are float32; sent as float16, they take half of the bytes. But float16 ends at 65504.
+# Communication is often the slowest part of a step, so it pays to send less. Gradients are float32, and sent as float16
+# they take half of the bytes. But float16 has a limit: its largest number is 65504.
 #
-# The gradient is 40000 in both ranks, and so is the average, which float16 can hold. Below are three ways to compute this average; `AVG` has `all_reduce` do that. **Guess first.**
+# To come close to that limit, let the gradient be 40000 in both ranks. Their average is 40000 as well, which float16
+# can hold. Below, we compute this average in three ways; in the last one, `AVG`, we leave it to `all_reduce`. Do all
+# three arrive at 40000? **Guess first.**
 #
 # </div>
 
@@ -457,12 +525,14 @@ print(printed)
 #
 # <div lang="zh">
 #
-# 先求和，`40000 + 40000` 就已经是 `inf`，再除也回不来；gloo 的 `AVG` 也是先求和（torch 2.15.0）。先除以进程数再求和，和就是平均，装得下。
+# 先求和，`40000 + 40000` 就已经是 `inf`，再除也回不来；gloo 的 `AVG` 也是先求和（torch 2.15.0）。先除以进程数再求和，和就是平均，这里装得下。
 #
 # </div>
 # <div lang="en">
 #
-# Where the sum comes first, `40000 + 40000` is already `inf`, and no division brings it back; gloo's `AVG` adds up first as well (torch 2.15.0). Divide by the number of processes before the sum, and the sum is the average, which fits.
+# If the sum comes first, `40000 + 40000` is already `inf`, and no division brings it back. The `AVG` of gloo adds up
+# first as well (torch 2.15.0). If you divide by the number of processes before you sum, the sum is the average, which
+# fits here.
 #
 # </div>
 # </div>
@@ -474,16 +544,28 @@ print(printed)
 #
 # <div lang="zh">
 #
-# PyTorch 自带的 `fp16_compress_hook` 只传一半的字节。自己写一个：`half_hook(group, bucket)` 像 `average` 那样返回平均梯度的 Future，只是用 float16 发送，结果再变回 float32；`inf` 和 `nan` 照样传过去。
+# 通信慢的时候，少传一半的字节很划算，PyTorch 自带的 `fp16_compress_hook` 就这样做。自己写一个：`half_hook(group, bucket)` 像 `average` 那样返回平均梯度的 Future，只是用 float16 发送，结果再变回 float32。
 #
-# 上一个桶还没传完，钩子可能又被调用。当心：大的梯度、几个进程的和都可能超出 float16，平均却装得下。检查时不启动进程。
+# - `inf` 和 `nan` 照样传过去，训练出了问题才看得出来。
+# - 上一个桶还没传完，DDP 可能又调用钩子，所以一次调用还要用的东西，另一次绝不能改写。
+# - 当心 float16 的范围：大的梯度、几个进程的和都可能超出，平均却装得下。
+#
+# 检查时不启动进程。
 #
 # </div>
 # <div lang="en">
 #
-# PyTorch's own `fp16_compress_hook` sends half of the bytes. Write one yourself: like `average`, `half_hook(group, bucket)` returns a Future of the averaged gradients, but it sends float16, and turns the result back into float32; `inf` and `nan` stay.
+# When communication is slow, it pays to send only half as many bytes. PyTorch's own `fp16_compress_hook` does this, and
+# now you write such a hook yourself. Like `average`, `half_hook(group, bucket)` returns a Future of the averaged
+# gradients. But it sends float16, and turns the result back into float32.
 #
-# The next call may come before the communication of a bucket ends. Mind that large gradients and sums over ranks may exceed float16 where averages fit. The check starts no processes.
+# - Pass on `inf` and `nan` as they are, because they show that training went wrong.
+# - DDP may call the hook again while an earlier bucket is still being sent. So a call must never overwrite anything
+#   that another call still needs.
+# - Watch the range of float16. Large gradients may exceed it, and so may sums over several ranks, even where their
+#   averages fit.
+#
+# The check starts no processes.
 #
 # </div>
 
@@ -516,9 +598,14 @@ check("13.3", half_hook)
 # </div>
 # <div lang="en">
 #
-# Under DDP every process holds the whole model. Where a model is too large for that, each parameter is cut up, and a process keeps one piece of it: `fully_shard` (FSDP2). It is made of hooks itself: before a layer runs, a pre-hook gathers the pieces, and afterwards a forward hook lets go of all but its own (only the outermost module, by default, keeps its own parameters whole until backward).
+# Under DDP every process holds the whole model. When a model is too large for that, each parameter is cut up, and a
+# process keeps only one piece of it. `fully_shard` (FSDP2) does this, and it is made of hooks itself. Before a layer
+# runs, a pre-hook gathers the pieces. Afterwards a forward hook lets go of all but the process's own piece. By default,
+# only the outermost module differs: it keeps its own parameters whole until backward.
 #
-# Below are two processes. The weight of the first layer is 6×4, and on this parameter are a tensor hook and a post-accumulate hook. **Guess first**, and then see how much of it is there in your own pre-hook, in your forward hook, and in `.grad` after backward.
+# What do your own hooks see of such a parameter? Below are two processes. The weight of the first layer is 6×4, and
+# this parameter has a tensor hook and a post-accumulate hook. **Guess first**, and then see how much of it is there in
+# your own pre-hook, in your forward hook, and in `.grad` after backward.
 #
 # </div>
 
@@ -575,9 +662,12 @@ for rank, printed in enumerate(run_ranks(start + sharding + script)):
 # </div>
 # <div lang="en">
 #
-# Of these three, only the pre-hook sees the whole weight. The forward hook of `fully_shard` was registered first and fires before yours, so `weight` is a `DTensor` again: its `.shape` tells of the whole, but there is only one piece here. The same goes for `.grad`.
+# Of these three places, only the pre-hook sees the whole weight. The forward hook of `fully_shard` was registered first
+# and fires before yours, so in yours `weight` is a `DTensor` again: its `.shape` is that of the whole, but the process
+# holds only one piece. The same goes for `.grad`.
 #
-# A tensor hook on the parameter never fires, and no error says so, because the tensor that takes part in the computation is another one, gathered for the moment. A post-accumulate hook fires as usual (torch 2.15.0).
+# A tensor hook on the parameter never fires, and no error tells you, because another tensor takes part in the
+# computation, one that was gathered for the moment. A post-accumulate hook fires as usual (torch 2.15.0).
 #
 # </div>
 # </div>
@@ -590,7 +680,10 @@ for rank, printed in enumerate(run_ranks(start + sharding + script)):
 # </div>
 # <div lang="en">
 #
-# There is a trap in the last line: the two ranks have different norms, and neither is the norm of the whole gradient. If each rank clips by the norm of its piece, pieces shrink by different factors, and the gradient points somewhere else. `torch.nn.utils.clip_grad_norm_` knows `DTensor` and gets it right; whoever computes it by hand has to communicate once.
+# The last line of the output shows a trap. The two ranks have different norms, and neither of them is the norm of the
+# whole gradient. If each rank clips by the norm of its own piece, the pieces shrink by different factors, and the
+# direction of the gradient changes. `torch.nn.utils.clip_grad_norm_` knows `DTensor` and gets it right. If you compute
+# the norm by hand, you have to communicate once.
 #
 # </div>
 
@@ -601,16 +694,25 @@ for rank, printed in enumerate(run_ranks(start + sharding + script)):
 #
 # <div lang="zh">
 #
-# 写 `whole_norm(shards, group)`：`shards` 是这个进程手里的各片梯度（float32 张量的列表，片可以是空的，列表也可以是空的），`group` 是各进程。返回整个模型的梯度的 L2 范数，每个进程得到的都一样。
+# 每个进程只有几片梯度，裁剪却要用整个梯度的范数。写 `whole_norm(shards, group)`，自己算出它。`shards` 是这个进程手里的各片梯度（float32 张量的列表），`group` 是各进程。返回整个模型的梯度的 L2 范数，每个进程得到的都一样。
 #
-# 通信恰好一次，用 `dist.all_reduce(tensor, group=group)`，它把各进程的张量就地相加。哪个进程少通信一次，别的就白等，直到超时（默认 30 分钟）。不要改动 `shards` 里的张量。
+# - 片可以是空的，列表也可以是空的。
+# - 通信恰好一次，用 `dist.all_reduce(tensor, group=group)`，它把各进程的张量就地相加。哪个进程少通信一次，别的就白等（gloo 默认最多 30 分钟），或者把它的下一次当成这一次，加错了也不报错。
+# - 不要改动 `shards` 里的张量。
 #
 # </div>
 # <div lang="en">
 #
-# Write `whole_norm(shards, group)`: `shards` are the pieces of gradients that this process has (a list of float32 tensors; pieces may be empty, and so may the list), `group` the processes. Return the L2 norm of the gradient of the whole model, the same in every process.
+# To clip, every process needs the norm of the whole gradient, although it has only some pieces of it. Write
+# `whole_norm(shards, group)`, which computes this norm by hand. `shards` is a list of the pieces of gradients that this
+# process has (float32 tensors), and `group` stands for the processes. Return the L2 norm of the gradient of the whole
+# model, the same in every process.
 #
-# Communicate exactly once, by `dist.all_reduce(tensor, group=group)`, which adds up the tensors of all processes in place. Where one process communicates once less, the others wait in vain until they time out (after 30 minutes by default). Do not change the tensors in `shards`.
+# - Pieces may be empty, and so may the list.
+# - Communicate exactly once, by `dist.all_reduce(tensor, group=group)`, which adds up the tensors of all processes in
+#   place. If one process communicates once less than the others, they wait for it in vain (with gloo up to 30 minutes
+#   by default), or take its next call for this one and get wrong sums without any error.
+# - Do not change the tensors in `shards`.
 #
 # </div>
 
@@ -641,7 +743,8 @@ check("13.4", whole_norm)
 # </div>
 # <div lang="en">
 #
-# The check had no other processes. Now your function runs in two real ones, beside `clip_grad_norm_`: the two numbers should agree.
+# The check used no other processes. Now let your function run in two real ones, beside `clip_grad_norm_`. The two
+# numbers should agree.
 #
 # </div>
 
@@ -664,20 +767,20 @@ with suppress(RanksFailed):  # until you have written it
 #
 # <div lang="zh">
 #
-# 1. 编译好的代码不理会新钩子；同一个类、构造也相同的模型共用它，先 `reset()` 再编译。
+# 1. 给原来没有钩子的层再挂上钩子，编译好的代码不理会；同一个类、构造也相同的模型共用这份代码，先 `reset()` 再编译。
 # 2. 钩子里的列表一变长，就重新编译，到 8 次为止；`torch.compiler.disable` 让它留在外面，代价是编译断开。
 # 3. DDP 里，参数的钩子看到的是自己的梯度，平均在后。
 # 4. 通信钩子每桶一次，返回 Future：先除再求和，结果到了才读。
-# 5. `fully_shard` 里，手里只有一片；张量钩子不触发，范数要通信才算得出。
+# 5. `fully_shard` 里，手里只有一片；参数上的张量钩子不触发，范数要通信才算得出。
 #
 # </div>
 # <div lang="en">
 #
-# 1. Compiled code ignores new hooks, and models of a class that are built alike share it: `reset()` before you compile.
-# 2. A hook with a list that grows is compiled anew each time, up to 8 times; `torch.compiler.disable` keeps it outside, at the price of a break.
-# 3. Under DDP, hooks on a parameter see their own rank's gradient; the average comes later.
-# 4. A communication hook is called once for each bucket and returns a Future: divide before the sum, and read only what has arrived.
-# 5. Under `fully_shard` a process has one piece; tensor hooks do not fire, and a norm takes communication.
+# 1. Compiled code ignores new hooks on layers that had none, and models of one class that are built alike share that code, so call `reset()` before you compile.
+# 2. If a list in a hook grows, the hook is compiled anew each time, up to 8 times. `torch.compiler.disable` keeps the hook outside, at the price of a break in the compiled code.
+# 3. Under DDP, hooks on a parameter see the gradient of their own rank, because the average is taken later.
+# 4. A communication hook is called once for each bucket and returns a Future. Divide before you sum, and read only what has arrived.
+# 5. Under `fully_shard`, a process holds only one piece of a parameter. Tensor hooks on parameters do not fire, and to compute a norm you have to communicate.
 #
 # </div>
 
@@ -690,9 +793,9 @@ with suppress(RanksFailed):  # until you have written it
 # <details><summary>3. 为什么不能各按自己那一片的范数裁剪？</summary>每片缩小的倍数不同，梯度的方向就变了；要先把各片的平方和加起来。</details>
 # </div>
 # <div lang="en">
-# <details><summary>1. How do you look at a layer of a compiled model for a moment?</summary>Register a hook, run inside <code>set_stance("force_eager")</code>, and take the hook off.</details>
-# <details><summary>2. Why not update the weights of DDP in a post-accumulate hook?</summary>Gradients are not averaged yet at that time, and the copies go separate ways.</details>
-# <details><summary>3. Why must a process not clip by the norm of its own piece?</summary>Each piece would shrink by another factor, which turns the gradient; first add up the squares of all pieces.</details>
+# <details><summary>1. How do you look at a layer of a compiled model for a moment?</summary>Register a hook, run the model inside <code>set_stance("force_eager")</code>, and take the hook off again.</details>
+# <details><summary>2. Why not update the weights of DDP in a post-accumulate hook?</summary>At that time the gradients are not averaged yet, so the copies of the model would go separate ways.</details>
+# <details><summary>3. Why must a process not clip by the norm of its own piece?</summary>Each piece would shrink by a different factor, which changes the direction of the gradient. First add up the squares of all pieces.</details>
 # </div>
 
 # %% [markdown]
@@ -705,7 +808,10 @@ with suppress(RanksFailed):  # until you have written it
 # </div>
 # <div lang="en">
 #
-# Clusters with slow networks use `powerSGD_hook`, which sends a low-rank approximation of gradients; in projects such as vLLM and torchtitan, compiling, sharding and hooks meet every day. Search for `torch.compiler.disable`, `ddp_comm_hooks` and `fully_shard` to see how they get along. The next lesson turns to something else: the inside of a language model.
+# Clusters with slow networks use `powerSGD_hook`, which sends a low-rank approximation of the gradients. In projects
+# such as vLLM and torchtitan, compiling, sharding and hooks meet every day. Search for `torch.compiler.disable`,
+# `ddp_comm_hooks` and `fully_shard` to see how they get along. The next lesson turns to a new subject: the inside of a
+# language model.
 #
 # </div>
 

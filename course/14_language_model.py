@@ -19,20 +19,26 @@ LanguageToggle()
 #
 # <div lang="zh">
 #
-# 语言模型读一串词，猜下一个。它是怎么猜到的，从答案里看不出来，只能看它里面；而要从外面看里面，靠的就是钩子。
+# 语言模型读一串词，猜下一个。光看答案，看不出它是怎么猜到的，得看它里面；这正是钩子的本事。
 #
-# 这一课的模型很小，结构却和大的一样：词变成向量，经过 4 块，每块先用注意力在词之间搬运信息，再用一个小网络（MLP）加工每个词。它是这门课自己训练的，只会讲一种故事：晴天两个人去户外，雨天去屋里，一个给另一个一样东西，有时第三个人又把它拿走，有时还问一句东西在谁手里、人在哪里。下面先打印两个。
+# 这一课的模型很小，结构却和大的一样：词变成向量，依次经过 4 块；每一块先用注意力在词之间搬运信息，再用一个小网络（MLP）加工每个词。它是这门课自己训练的，只会讲一种故事：晴天两个人去户外，雨天去屋里，一个给另一个一样东西，有时第三个人又把它拿走，有时还问一句东西在谁手里、人在哪里。下面先打印两个。
 #
-# **先猜一猜**：Anna 和 Ben 去了公园，Ben 把球给了谁？模型光看「Ben gave the ball to」，猜得到吗？
+# **先猜一猜**：Anna 和 Ben 去了公园，Ben 把球给了谁？光看「Ben gave the ball to」，模型猜得到吗？
 #
 # </div>
 # <div lang="en">
 #
-# A language model reads some words and guesses the next one. Its answer does not show how: one has to look inside, and looking inside from outside is what hooks are for.
+# A language model reads some words and guesses the next one. Its answer alone does not tell you how it was found. For
+# that you have to look inside the model while it runs, and hooks let you do exactly that.
 #
-# The model of this lesson is small, but built like the large ones. Words become vectors and pass through 4 blocks; in each, attention first moves information between words, and then a small network (the MLP) works on every word. It was trained for this course and tells one kind of story: two people go outdoors when it is sunny and indoors when it is rainy, one gives the other something, a third may take it away, and questions may follow. The cell below prints two.
+# The model of this lesson is small, but it is built like the large ones. Words become vectors and pass through 4
+# blocks. In each block, attention first moves information between words, and then a small network (the MLP) works on
+# every word. The model was trained for this course and tells one kind of story. Two people go outdoors when it is
+# sunny and indoors when it is rainy, and one gives the other something. Sometimes a third person takes it away, and
+# sometimes a question follows. The cell below prints two of these stories.
 #
-# **Guess first**: Anna and Ben went to the park; to whom does Ben give the ball? And can the model tell from "Ben gave the ball to" alone?
+# **Guess first**: Anna and Ben went to the park, and Ben gives the ball to somebody. Who gets it? And could the model
+# tell from "Ben gave the ball to" alone?
 #
 # </div>
 
@@ -68,14 +74,19 @@ for prompt in [clean, clean.replace("Anna", "Carl"), corrupted, "Ben gave the ba
 #
 # 给了 Anna。把 Anna 换成 Carl，最后一句一个字没动，答案也跟着换；改成 Anna 来给，答案就是 Ben。光有最后半句，它连名字都不猜。可见模型回头看了前文，从两个人里挑出了**另一个**。它是在哪里、怎样做到的？
 #
-# 模型的输入是词的编号，每个词一个整数：`encode` 把词变成编号，`decode` 变回来；输出是每个位置上「下一个词」的 logit，最后一个位置的 `[0, -1]` 就是我们要的。整个模型的代码不长，在 [`transformer.py`](../hookedu/models/stories/transformer.py) 里。
+# 模型的输入是词的编号，每个词一个整数：`encode` 把词变成编号，`decode` 变回来。输出是每个位置上「下一个词」的 logit，我们要的是最后一个位置，`[0, -1]`。整个模型的代码不长，在 [`transformer.py`](../hookedu/models/stories/transformer.py) 里。
 #
 # </div>
 # <div lang="en">
 #
-# To Anna. With Carl in her place the answer changes, although no word of the last sentence does; with Anna as the giver the answer is Ben; and from the last words alone the model does not even guess a name. So it looked back and picked the **other** one of the two. Where does it do that, and how?
+# The model says Anna. If we replace Anna by Carl, the answer changes as well, although the last sentence is the same
+# word for word. If Anna is the giver, the answer is Ben. And from the last words alone, the model does not even guess
+# a name. So it must have looked back and picked the **other** one of the two people. Where in the model does that
+# happen, and how?
 #
-# What goes in are word ids, one integer per word: `encode` makes them, `decode` turns them back. What comes out are the logits of the next word, at every position; ours is the last, `[0, -1]`. The code of the whole model is short: [`transformer.py`](../hookedu/models/stories/transformer.py).
+# The model receives word ids, one integer per word: `encode` turns words into ids, and `decode` turns ids back into
+# words. At every position, the model returns the logits of the next word. We want those at the last position,
+# `[0, -1]`. The code of the whole model is short: [`transformer.py`](../hookedu/models/stories/transformer.py).
 #
 # </div>
 
@@ -84,16 +95,19 @@ for prompt in [clean, clean.replace("Anna", "Carl"), corrupted, "Ben gave the ba
 #
 # <div lang="zh">
 #
-# 先看注意力。它有 4 个头，同时工作，看哪些词由各自决定。它的 `forward` 返回两样东西：加到每个词上的向量，和一张「哪个词看哪个词」的表（注意力权重）。
+# 信息靠注意力在词之间搬运，所以先看它。它有 4 个头，同时工作，各自决定看哪些词。它的 `forward` 返回两样东西：加到每个词上的向量，和一张「哪个词看哪个词」的表（注意力权重）。
 #
 # **先猜一猜**：在 `attention` 上挂一个照 5.4 节那样写的钩子，`output.detach()` 会怎样？
 #
 # </div>
 # <div lang="en">
 #
-# Attention first. It has 4 heads that work side by side, and each decides for itself which words to look at. Its `forward` returns two things: what it adds to each word, and a table of which word looks at which, the attention weights.
+# Attention is what moves information between words, so we look there first. It has 4 heads that work side by side,
+# and each head decides for itself which words to look at. The `forward` of attention returns two things: the vector
+# that it adds to each word, and the attention weights, a table of which word looks at which.
 #
-# **Guess first**: a hook written as in section 5.4 goes on `attention`. What will `output.detach()` do?
+# **Guess first**: suppose we put a hook on `attention` that is written as in section 5.4. What will its
+# `output.detach()` do?
 #
 # </div>
 
@@ -131,12 +145,12 @@ print("pattern:", tuple(pattern.shape), "batch, heads, words, words looked at")
 #
 # <div lang="zh">
 #
-# 和 5.8 节一样，模块的输出不一定是张量：这里的注意力返回元组，别的库里还有字典一样的对象和缓存。钩子里直接写 `output.detach()`，就会出错；取出要的那一项，再 `detach().clone()`。`record()` 替你处理这些结构：元组还是元组，里面的张量各是一份拷贝；14.8 节的 `Cache` 也一样。
+# 和 5.8 节一样，模块的输出不一定是张量：这里的注意力返回元组，别的库里还有字典一样的对象和缓存。钩子里直接写 `output.detach()`，就会出错；要先取出那一项，再 `detach().clone()`。`record()` 替你处理这些结构：元组还是元组，里面的张量各是一份拷贝；14.8 节的 `Cache` 也一样。
 #
 # </div>
 # <div lang="en">
 #
-# As in section 5.8, what a module puts out need not be a tensor: attention returns a tuple here, and other libraries add objects like dictionaries, and caches. A plain `output.detach()` fails in such a hook: take the item that you want, and `detach().clone()` that. `record()` copes with these structures: a tuple stays a tuple, and each tensor in it is a copy, as in the `Cache` of section 14.8.
+# As in section 5.8, the output of a module need not be a tensor: attention returns a tuple here, and in other libraries you will meet objects like dictionaries, and caches. A plain `output.detach()` then fails, so pick out the item that you want, and call `detach().clone()` on it. `record()` copes with these structures: a tuple stays a tuple, each tensor in it is a copy, and the same goes for the `Cache` of section 14.8.
 #
 # </div>
 # </div>
@@ -157,12 +171,15 @@ _ = axes[0].set_ylabel("word that looks")
 # %% [markdown]
 # <div lang="zh">
 #
-# 每张图的一行是一个词，颜色表示它看了哪些词（几个头取最大的）。最后一行是 `to`：第 2 块里它主要看两个人的名字，第 3 块里主要看 `gave` 和给东西的 `Ben`。这只是线索，还不是证据：看了不等于用了。要证据，就得动手改，14.4 节就来改。
+# 每张图里，一行是一个词，颜色表示它看了哪些词（几个头里取最大的）。最后一行是 `to`：第 2 块里它主要看两个人的名字，第 3 块里主要看 `gave` 和给东西的 `Ben`。这只是线索，还不是证据：看了，不等于用了。要证据，就得动手改一改，14.4 节就来改。
 #
 # </div>
 # <div lang="en">
 #
-# Each row of a picture is a word, and colour shows which words it looks at (the largest over the heads). The last row is `to`: in block 2 it looks mostly at the two names, in block 3 at `gave` and at `Ben`, who gives. That is a lead and no proof, since to look is not to use. For a proof we must change something, and section 14.4 does.
+# In each picture, a row is a word, and the colours show which words it looks at (the largest value over the heads).
+# The last row belongs to `to`. In block 2 this word looks mostly at the two names, and in block 3 mostly at `gave`
+# and at `Ben`, who gives. This is a clue but not a proof, because a word may look at another without using what it
+# sees. For a proof we have to change something, and section 14.4 does.
 #
 # </div>
 
@@ -173,16 +190,27 @@ _ = axes[0].set_ylabel("word that looks")
 #
 # <div lang="zh">
 #
-# 写 `outputs_of(model, names, *args, **kwargs)`：用这些参数调用 `model` 一次，返回字典：名字 → 那一层的输出。
+# 一个工具要对任何模型都管用，就得什么输出都接得住。写 `outputs_of(model, names, *args, **kwargs)`：用这些参数调用 `model` 一次，返回字典：名字 → 那一层的输出。
 #
-# 输出可能是张量，也可能是普通的元组、列表、字典，层层嵌套；结构照旧，里面的每个张量都是断开的拷贝，别的东西不动。一层运行了几次，只留最后一次的输出；没有运行的不在字典里。不论出什么异常，都不留下钩子。
+# 输出可能是张量，也可能是普通的元组、列表、字典，层层嵌套。
+#
+# - 结构照旧。里面的每个张量都换成断开的拷贝，模型以后改不到它；别的东西不动。
+# - 一层运行了几次，只留最后一次的输出；没有运行的不在字典里。
+# - 不论出什么异常，都不留下钩子。
 #
 # </div>
 # <div lang="en">
 #
-# Write `outputs_of(model, names, *args, **kwargs)`: call `model` once with these arguments, and return a dictionary from each name to what that layer put out.
+# A tool that is to work on any model must not be surprised by what its layers put out. Write
+# `outputs_of(model, names, *args, **kwargs)`, which calls `model` once with these arguments and returns a dictionary
+# from each name to the output of that layer.
 #
-# That may be a tensor, or plain tuples, lists and dictionaries, one inside the other. Their structure stays, every tensor in them becomes a detached copy, and other things stay as they are. For a layer that runs several times, keep its last output alone; one that does not run is not in the dictionary. No hook is left behind, whatever is raised.
+# An output may be a tensor, or plain tuples, lists and dictionaries, nested inside each other.
+#
+# - Keep the structure. Every tensor in it becomes a detached copy, so that the model cannot change later what you
+#   have kept. Anything else stays as it is.
+# - If a layer runs several times, keep only its last output. A layer that does not run is not in the dictionary.
+# - Leave no hook behind, whatever is raised.
 #
 # </div>
 
@@ -224,18 +252,24 @@ check("14.1", outputs_of)
 #
 # 每一块都往同一个向量上**加**东西：先 `x + attention(norm1(x))[0]`，再 `x + mlp(norm2(x))`。这个从头流到尾的向量叫残差流（residual stream），起初是词的向量加上位置的向量。最后，`norm`（层归一化，和 `norm1`、`norm2` 一样）和 `unembed`（线性层）把它变成 logit。
 #
-# 既然每一块之后它都是同样宽的向量，就可以提前问：要是模型到这里为止，它会说什么？把残差流直接交给 `norm` 和 `unembed`，这就是 logit lens。
+# 每一块之后，它都是同样宽的向量，所以不必等到最后，可以提前问：要是模型到这里为止，它会说什么？把残差流直接交给 `norm` 和 `unembed` 就行，这叫 logit lens。
 #
 # **先猜一猜**：过了几块，透镜会说 Anna？在 Anna 给球、答案是 Ben 的那个故事里呢？
 #
 # </div>
 # <div lang="en">
 #
-# Every block **adds** something to the same vector: `x + attention(norm1(x))[0]`, then `x + mlp(norm2(x))`. The vector that flows through all of them is called the residual stream; it starts as the vector of the word plus one for its position. At the end `norm`, a layer normalisation like `norm1` and `norm2`, and `unembed`, a linear layer, turn it into logits.
+# A block does not replace the vector that it receives, it **adds** something to it: first
+# `x + attention(norm1(x))[0]`, then `x + mlp(norm2(x))`. The vector that flows through all blocks in this way is
+# called the residual stream. It starts as the vector of the word plus one for its position. At the end, two layers
+# turn it into logits: `norm`, a layer normalisation like `norm1` and `norm2`, and `unembed`, a linear layer.
 #
-# As it has the same width after every block, we may ask early: if the model ended here, what would it say? Hand the residual stream to `norm` and `unembed` right away; that is the logit lens.
+# Because the stream has the same width after every block, we need not wait for the end. We can ask early: if the
+# model ended here, what would it say? To find out, hand the residual stream to `norm` and `unembed` right away. This
+# is called the logit lens.
 #
-# **Guess first**: after how many blocks does the lens say Anna? And in the story in which Anna gives, where the answer is Ben?
+# **Guess first**: after how many blocks does the lens say Anna? And what does it say in the story in which Anna gives
+# and the answer is Ben?
 #
 # </div>
 
@@ -261,12 +295,21 @@ for handle in handles:
 # %% [markdown]
 # <div lang="zh">
 #
-# 一块之后，透镜还说不出什么；两块之后，它猜的都是名字。三块之后，两个故事里它都说 Anna，可是其中一个的答案是 Ben：那只是它偏爱的名字，还不是答案（把提示开头的两个名字对调，它还是说 Anna，不妨试试）。过了最后一块，才一个说 Anna，一个说 Ben。可见透镜说的是模型到此为止会怎么猜；猜中了不等于知道，要换一个答案不同的故事来比。最后一个深度的透镜，和模型自己的 logit 一位不差：它就是模型的最后两步。
+# 一块之后，透镜还说不出什么；两块之后，它猜的都是名字。三块之后，两个故事里它都说 Anna，可是其中一个的答案是 Ben：Anna 只是它偏爱的名字，还不是答案（把提示开头的两个名字对调，它还是说 Anna，不妨试试）。过了最后一块，才一个说 Anna，一个说 Ben。
+#
+# 可见透镜说的是模型到此为止会怎么猜；猜中了不等于知道，要换一个答案不同的故事来比。最后一个深度的透镜，和模型自己的 logit 一位不差，因为它走的就是模型的最后两步。
 #
 # </div>
 # <div lang="en">
 #
-# After one block the lens can hardly say anything; after two it guesses names. After three it says Anna in both stories, though in one the answer is Ben: a name that it favours, not the answer (swap the two names at the beginning of the prompts, and it still says Anna: try it). Only after the last block does it say Anna in the one and Ben in the other. So the lens shows what the model would guess so far, and a right guess is not knowledge: compare with a story whose answer is another. At the last depth the lens is the model's own logits to the last bit: it is the model's own last two steps.
+# After one block the lens can hardly say anything, and after two blocks it guesses names. After three it says Anna in
+# both stories, although in one of them the answer is Ben. So Anna is only a name that the model favours, and not the
+# answer. (Try it: swap the two names at the beginning of the prompts, and the lens still says Anna.) Only after the
+# last block does it say Anna in one story and Ben in the other.
+#
+# The lens shows what the model would guess so far, and a right guess is not yet knowledge. That is why you should
+# always compare with a story whose answer is different. At the last depth, the lens equals the model's own logits to
+# the last bit, because it consists of the model's own last two steps.
 #
 # </div>
 
@@ -277,12 +320,23 @@ for handle in handles:
 #
 # <div lang="zh">
 #
-# 写 `logit_lens(model, ids)`：返回形状为 `(blocks + 1, batch, vocabulary)` 的张量：最后一个位置上，第 0 块之前、以及每一块之后的残差流，经过 `norm` 和 `unembed` 得到的 logit。模型只运行一次；不论出什么异常，都不留下钩子。
+# 上面一次只看一个提示；写成函数 `logit_lens(model, ids)`，就能一次看一批。`ids` 的形状是 `(batch, words)`。
+#
+# 返回形状为 `(blocks + 1, batch, vocabulary)` 的张量，每个深度一项：先是第 0 块之前的残差流，再是每一块之后的。每一项都是残差流在最后一个位置上，经过 `norm` 和 `unembed` 得到的 logit：下一个词就是在那里猜的。
+#
+# 模型只运行一次，因为一次就经过了所有的深度。不论出什么异常，都不留下钩子。
 #
 # </div>
 # <div lang="en">
 #
-# Write `logit_lens(model, ids)`: return a tensor of shape `(blocks + 1, batch, vocabulary)`: the logits that `norm` and `unembed` make, at the last position, of the residual stream before block 0 and after each block. Run the model once, and leave no hook behind, whatever is raised.
+# So far we have read the lens for one prompt at a time. To read it for a whole batch, write `logit_lens(model, ids)`,
+# where `ids` holds the word ids of the prompts and has the shape `(batch, words)`.
+#
+# Return a tensor of shape `(blocks + 1, batch, vocabulary)` with one entry for each depth: first for the residual
+# stream before block 0, then for the stream after each block. An entry holds the logits that `norm` and `unembed`
+# make of the stream at the last position, because that is where the next word is guessed.
+#
+# Run the model only once, since a single run passes through all depths. Leave no hook behind, whatever is raised.
 #
 # </div>
 
@@ -317,16 +371,21 @@ check("14.2", logit_lens)
 # %% [markdown]
 # <div lang="zh">
 #
-# 两个故事说明不了什么。下面新讲 200 个，每个故事里挑几个要靠前面的句子才知道的词（`story.fixed` 记着它们的位置），数一数每个深度答对多少；`to` 后面的名字，也就是谁收到东西，另外再数一遍（`receives | True` 是全部都要）。
+# 两个故事说明不了什么，下面新讲 200 个。每个故事里挑几个要靠前面的句子才知道的词（`story.fixed` 记着它们的位置），数一数每个深度答对多少；`to` 后面的名字，也就是谁收到东西，另外再数一遍（`receives | True` 是全部都要）。
 #
 # 代码里，`inputs=True` 让 `record` 连每一层的输入也留下：`.calls[0].input` 是第一次调用的参数，一个元组；`.activations` 是字典，列出每一层的输出。`blocks.*` 里的 `*` 代表一段名字，不跨过点。
 #
 # </div>
 # <div lang="en">
 #
-# Two stories prove little. Below are 200 freshly told ones. In each, `story.fixed` lists the positions of a few words that can be known only from earlier sentences, and we count the share that each depth gets right. The names after `to`, those who receive, are counted once more by themselves (`receives | True` takes all words).
+# Two stories prove little, so let us tell 200 fresh ones. In each of them, `story.fixed` lists the positions of a few
+# words that can be known only from earlier sentences, and we count the share of these words that each depth gets
+# right. We count once more for the names after `to` alone, which say who receives something (`receives | True` takes
+# all words).
 #
-# In the code, `inputs=True` makes `record` keep what goes into each layer as well: `.calls[0].input` is the tuple of arguments of its first call, and `.activations` is a dictionary with the output of every layer. The `*` in `blocks.*` stands for one part of a name, without dots.
+# In the code, `inputs=True` makes `record` keep what goes into each layer as well. `.calls[0].input` is the tuple of
+# arguments of its first call, and `.activations` is a dictionary with the output of every layer. The `*` in
+# `blocks.*` stands for one part of a name, without dots.
 #
 # </div>
 
@@ -362,7 +421,9 @@ _ = ax.legend()
 # </div>
 # <div lang="en">
 #
-# More are right after every block. But who receives has to wait for the last one: after three blocks half of those are right, as many as tossing a coin between two people would give, and after the last all of them.
+# With every block, more of the words are right. But the question of who receives something has to wait for the last
+# block. After three blocks half of those names are right, about as many as you would get by tossing a coin between
+# two people. After the last block all of them are right.
 #
 # </div>
 
@@ -371,20 +432,27 @@ _ = ax.legend()
 #
 # <div lang="zh">
 #
-# 透镜说出模型会怎么猜，没有说凭的是哪里的信息。要找原因，就做实验：`clean` 和 `corrupted` 只差一个词，答案相反；读 `corrupted` 时，把残差流在**一块、一个词**的位置上，换成读 `clean` 时的，看答案挽回多少。这叫激活修补（activation patching）。
+# 透镜说出模型会怎么猜，没有说凭的是哪里的信息。要找原因，就做实验：`clean` 和 `corrupted` 只差一个词，答案相反。模型读 `corrupted` 时，把残差流在**一块、一个词**的位置上，换成读 `clean` 时的，看答案挽回多少。这叫激活修补（activation patching）。
 #
 # 钩子返回的东西取代输出，5.6 节用过。挽回的比例这样算：`(patched - bad) / (good - bad)`，三个数都是 Anna 与 Ben 的 logit 之差：`good` 是读 `clean` 时的，`bad` 是读 `corrupted` 时的，`patched` 是读 `corrupted`、只换一处时的。
 #
-# **先猜一猜**：两个提示不同的只有倒数第五个词，`Ben` 换成 `Anna`。第 0 块之后，在哪个位置修补有用？最后一块之后呢？
+# **先猜一猜**：两个提示不同的只有倒数第五个词，一个是 `Ben`，一个是 `Anna`。第 0 块之后，在哪个位置修补有用？最后一块之后呢？
 #
 # </div>
 # <div lang="en">
 #
-# The lens tells what the model would guess, not from where it knows. That takes an experiment: `clean` and `corrupted` differ in one word and have opposite answers. In the run on `corrupted`, replace the residual stream after **one block at one word** by that of the run on `clean`, and see how much of the answer comes back. That is activation patching.
+# The lens shows what the model would guess, but not where it takes the information from. To find that out, we need an
+# experiment. `clean` and `corrupted` differ in one word and have opposite answers. While the model reads `corrupted`,
+# we replace the residual stream after **one block at one word** by that of the run on `clean`, and see how much of
+# the answer comes back. This is called activation patching.
 #
-# What a hook returns replaces the output, as in section 5.6. The share that comes back is `(patched - bad) / (good - bad)`, where each of the three is the difference between the logits of Anna and of Ben: `good` when the model reads `clean`, `bad` when it reads `corrupted`, `patched` when it reads `corrupted` with that one change.
+# A hook can do this, because what it returns takes the place of the output, as in section 5.6. We measure how much
+# comes back by `(patched - bad) / (good - bad)`. All three are differences between the logits of Anna and of Ben:
+# `good` when the model reads `clean`, `bad` when it reads `corrupted`, and `patched` when it reads `corrupted` with
+# that one change.
 #
-# **Guess first**: the prompts differ only in the fifth word from the end, `Ben` or `Anna`. After block 0, at which position does a patch help? And after the last block?
+# **Guess first**: the prompts differ only in the fifth word from the end, which is `Ben` or `Anna`. At which position
+# does a patch help after block 0? And at which after the last block?
 #
 # </div>
 
@@ -420,12 +488,16 @@ for number, place in [(0, 12), (0, 16), (3, 12), (3, 16)]:
 # %% [markdown]
 # <div lang="zh">
 #
-# 第 0 块之后，起作用的差别全在不同的那个词上：修补它挽回 1.00，修补最后一个词毫无用处。最后一块之后正好相反，而这在哪个模型里都一样：后面不再有注意力，答案只从最后一个词读出。差别是哪一块搬过去的，要看下面整张图。
+# 第 0 块之后，起作用的差别还全在不同的那个词上：修补它挽回 1.00，修补最后一个词毫无用处。最后一块之后正好相反，而且在这样的模型里都如此：后面不再有注意力，答案只从最后一个词读出。差别是在中间哪一块搬过去的，要看下面整张图。
 #
 # </div>
 # <div lang="en">
 #
-# After block 0 all of the difference that matters lies in the word that differs: a patch there restores 1.00, and one at the last word nothing. After the last block it is the other way round, as in any such model: no attention follows, and the answer is read from the last word alone. Which block moved the difference there, only the whole map below shows.
+# After block 0, all of the difference that matters is still at the word that differs. So a patch there restores 1.00,
+# while a patch at the last word restores nothing. After the last block it is the other way round, and this is so in
+# any such model: no attention follows any more, and the answer is read from the last word alone. Somewhere in
+# between, the difference has moved from one word to the other. To see which block moved it, we need the whole map
+# below.
 #
 # </div>
 
@@ -436,16 +508,28 @@ for number, place in [(0, 12), (0, 16), (3, 12), (3, 16)]:
 #
 # <div lang="zh">
 #
-# 写 `patched(model, clean, corrupted, number, place)`：`clean` 和 `corrupted` 是词的编号，一个词一个整数，形状都是 `(batch, words)`，同一行的两个提示是一对。返回模型读 `corrupted` 的 logit，`(batch, words, vocabulary)`，只是第 `number` 块的输出，在第 `place` 个词上，换成读 `clean` 时的值。都从 0 数起。
+# 刚才的实验只修补了一对故事；写成函数 `patched(model, clean, corrupted, number, place)`，一次就能做一批。`clean` 和 `corrupted` 是词的编号，一个词一个整数，形状都是 `(batch, words)`，同一行的两个提示是一对。
 #
-# 别的词、别的块都不换。输出只在拷贝上改：别的钩子也许还留着它。不留下钩子，中途出了异常也一样。
+# 返回模型读 `corrupted` 的 logit，`(batch, words, vocabulary)`，只改一处：第 `number` 块的输出，在第 `place` 个词上，换成读 `clean` 时的值。块和词都从 0 数起。
+#
+# - 别的词、别的块都不换，否则说不清是哪一处起了作用。
+# - 输出只在拷贝上改：别的钩子也许还留着它。
+# - 不留下钩子，中途出了异常也一样，否则以后的运行也会被改动。
 #
 # </div>
 # <div lang="en">
 #
-# Write `patched(model, clean, corrupted, number, place)`. `clean` and `corrupted` are word ids, one integer per word, both of shape `(batch, words)`; the two prompts in the same row are a pair. Return the model's logits for `corrupted`, `(batch, words, vocabulary)`, but with what block `number` puts out at word `place` replaced by its value when the model reads `clean`. Both count from 0.
+# The experiment above patched one pair of stories. To patch a whole batch of pairs, write
+# `patched(model, clean, corrupted, number, place)`. `clean` and `corrupted` are word ids, one integer per word, both
+# of shape `(batch, words)`, and the two prompts in the same row are a pair.
 #
-# Patch no other word and no other block. Change a block's output only in a copy: other hooks may have kept it. Leave no hook behind, even if something is raised half-way.
+# Return the model's logits for `corrupted`, of shape `(batch, words, vocabulary)`, with one change: at word `place`,
+# the output of block `number` is replaced by its value when the model reads `clean`. Blocks and words both count
+# from 0.
+#
+# - Patch no other word and no other block, or you could not tell which place made the difference.
+# - Change a block's output only in a copy, because other hooks may have kept it.
+# - Leave no hook behind, even if something is raised half-way, or it would change later runs.
 #
 # </div>
 
@@ -484,16 +568,33 @@ check("14.3", patched)
 #
 # <div lang="zh">
 #
-# 写 `patching_map(model, clean, corrupted, right, wrong)`，两个提示都是 `(1, words)`。返回形状为 `(blocks, words)` 的浮点张量：每一格像 14.3 那样修补一处，看最后一个词上 `right` 减 `wrong`（两个词的编号，不一定是 Anna 和 Ben）的 logit 之差挽回了几成，`(patched - bad) / (good - bad)`：`good` 是读 `clean` 时的差，`bad` 是读 `corrupted` 时的。小于 0、大于 1 的照样留着。
+# 信息在模型里走的是哪条路？每一处都修补一次，画成地图，就看得出来。写 `patching_map(model, clean, corrupted, right, wrong)`：两个提示都是 `(1, words)`，`right` 和 `wrong` 是两个词的编号，不一定是 Anna 和 Ben。返回形状为 `(blocks, words)` 的浮点张量。
 #
-# 每一格单独修补。`clean` 只让模型读一次，各块的输出都留下来。输出只在拷贝上改；不留下钩子，中途出了异常也一样。
+# 每一格像 14.3 那样修补一处，看最后一个词上，`right` 的 logit 比 `wrong` 的大多少。这个差，读 `clean` 时是 `good`，读 `corrupted` 时是 `bad`，修补以后是 `patched`。什么也没有挽回应该是 0，全部挽回应该是 1，所以这一格填 `(patched - bad) / (good - bad)`。
+#
+# - 小于 0、大于 1 的照样留着：那是帮了倒忙，或者过了头。
+# - 每一格单独修补，才看得出那一处的作用。
+# - `clean` 只让模型读一次，各块的输出都留下来。
+# - 输出只在拷贝上改。
+# - 不留下钩子，中途出了异常也一样。
 #
 # </div>
 # <div lang="en">
 #
-# Write `patching_map(model, clean, corrupted, right, wrong)`, where both prompts have the shape `(1, words)`. Return a tensor of floats of shape `(blocks, words)`. For each entry, patch one place as in 14.3. The entry is the share restored of the difference at the last word, logit of `right` minus logit of `wrong` (two word ids, not always those of Anna and Ben): `(patched - bad) / (good - bad)`, where `good` is that for `clean` and `bad` that for `corrupted`. Keep shares below 0 or above 1 as they are.
+# Which way does the information take through the model? To see it, patch every place in turn and put the results on a
+# map. Write `patching_map(model, clean, corrupted, right, wrong)`. Both prompts have the shape `(1, words)`, and
+# `right` and `wrong` are two word ids, not always those of Anna and Ben. Return a tensor of floats of shape
+# `(blocks, words)`.
 #
-# Each entry is a patch of its own. Let the model read `clean` only once, and keep what all blocks put out. Change a block's output only in a copy. Leave no hook behind, even if something is raised half-way.
+# For each entry, make one patch as in 14.3, and look at the last word: by how much is the logit of `right` larger than
+# that of `wrong`? This difference is `good` for `clean`, `bad` for `corrupted`, and `patched` after the patch. An entry
+# of 0 means that the patch restores nothing, and 1 that it restores everything: `(patched - bad) / (good - bad)`.
+#
+# - Keep entries below 0 or above 1: such a patch made things worse, or did too much.
+# - Make each patch without the others, so that every entry tells about one place.
+# - Let the model read `clean` only once, and keep what all blocks put out.
+# - Change a block's output only in a copy.
+# - Leave no hook behind, even if something is raised half-way.
 #
 # </div>
 
@@ -552,12 +653,21 @@ _ = fig.colorbar(image, label="restored")
 # %% [markdown]
 # <div lang="zh">
 #
-# 图上看得见搬家：前三格在 `Anna` 那个词，最后一格在 `to`；谁给的，到最后一块才搬过来，所以透镜在那以前只能碰运气。别的词修补了也没用，`gave` 也一样：`to` 看了它，谁给的却不是从它那里知道的。这张图量的是两个故事的**差别**：前面的两个名字模型也要用，可是两个故事里一样，图上就看不见。全部修补（`slice(None)`），正好挽回 1.0，一处不修补（`slice(0)`），正好是 0.0：这样的地图才可信。代码里的 `abs` 只是免得印出 `-0.00`。
+# 图上看得见搬家：前三格在 `Anna` 那个词，最后一格在 `to`。谁给的，到最后一块才搬过来，所以透镜在那以前只能碰运气。别的词修补了也没用，`gave` 也一样：`to` 看了它，谁给的却不是从它那里知道的。
+#
+# 不过，这张图量的是两个故事的**差别**：前面的两个名字模型也要用，可是两个故事里一样，图上就看不见。这样的地图要先查两样才可信：全部修补（`slice(None)`）正好挽回 1.0，一处不修补（`slice(0)`）正好是 0.0。代码里的 `abs` 只是免得印出 `-0.00`。
 #
 # </div>
 # <div lang="en">
 #
-# The picture shows the move: three squares at the word `Anna`, the last at `to`. Who gives is carried there only by the last block, so until then the lens could only be lucky. No other word helps, not even `gave`: `to` looked at it, but did not learn there who gives. A map shows the **difference** between two stories: the model needs the two names further up as well, but both stories have them, and the map cannot see them. Patching every word (`slice(None)`) restores exactly 1.0, patching none (`slice(0)`) exactly 0.0: a map should pass these two checks before it is believed. The `abs` in the code only avoids printing `-0.00`.
+# The picture shows the move: after the first three blocks, the square that counts is at the word `Anna`, and after
+# the last one at `to`. So it is the last block that carries over who gives, and until then the lens could only be
+# lucky. Patching any other word does not help, not even `gave`: `to` looked at it, but did not learn there who gives.
+#
+# Keep in mind that a map shows the **difference** between two stories. The model needs the two names further up as
+# well, but they are the same in both stories, so the map cannot show them. Before you believe a map, let it pass two
+# checks: patching every word (`slice(None)`) restores exactly 1.0, and patching none (`slice(0)`) exactly 0.0. The
+# `abs` in the code only avoids printing `-0.00`.
 #
 # </div>
 
@@ -566,16 +676,21 @@ _ = fig.colorbar(image, label="restored")
 #
 # <div lang="zh">
 #
-# 修补说出了信息在哪里，还没说是谁搬的。注意力有 4 个头，`attention.out` 的输入里，各个头的结果并排放着，每个头占 16 列。用前置钩子把一个头的 16 列改成 0，就关掉了它。第二段代码倒过来做：模型读 `corrupted`，`put_head` 只把一个头在最后一个词上的结果，换成读 `clean` 时的。
+# 修补说出了信息在哪里，还没说是谁搬的。注意力有 4 个头，在 `attention.out` 的输入里，各个头的结果并排放着，每个头占 16 列。用前置钩子把一个头的 16 列改成 0，就关掉了它。第二段代码倒过来做：模型读 `corrupted`，`put_head` 只把一个头在最后一个词上的结果，换成读 `clean` 时的。
 #
 # **先猜一猜**：Anna 给球的那个故事，差是负的，模型说 Ben。16 个头，关掉一个，差会变多少？都差不多，还是只有几个要紧？
 #
 # </div>
 # <div lang="en">
 #
-# Patching says where the information is, not who carried it there. Attention has 4 heads; in the input of `attention.out` their results stand side by side, 16 columns each. A pre-hook that sets the 16 columns of a head to 0 switches that head off. The second cell does the reverse: while the model reads `corrupted`, `put_head` gives the last word one head's result from `clean`.
+# Patching shows where the information is, but not who carried it there. The suspects are the 4 heads of attention. In
+# the input of `attention.out` their results stand side by side, 16 columns each, so a pre-hook can switch a head off
+# by setting its 16 columns to 0. The second cell does the reverse: while the model reads `corrupted`, `put_head`
+# replaces the result of one head at the last word by its result for `clean`.
 #
-# **Guess first**: in the story in which Anna gives, the difference is negative and the model says Ben. If you switch off one of the 16 heads, by how much does it change? By about the same for each, or do only a few matter?
+# In the story in which Anna gives, the difference is negative and the model says Ben. **Guess first**: if you switch
+# off one of the 16 heads, by how much does that difference change? By about the same for each of them, or do only a
+# few matter?
 #
 # </div>
 
@@ -620,12 +735,21 @@ for head in range(4):
 # %% [markdown]
 # <div lang="zh">
 #
-# 大多数头关掉也没有什么；关掉第 3 块的 3 号头，差却变了号，两个故事里 Anna 都远远超过 Ben：分不出是谁给的，就说偏爱的名字。不过关掉一样东西，坏了，也可能只是碰坏了别的。所以再倒过来做：读 `corrupted`，只把一个头在 `to` 上的结果换成读 `clean` 时的。换 3 号头，答案就全部挽回，换这一块的另外三个一点用也没有：把给东西的人告诉最后一个词的，就是它。
+# 大多数头，关掉也没有什么。关掉第 3 块的 3 号头，差却变了号，两个故事里 Anna 都远远超过 Ben：模型分不出是谁给的，就说偏爱的名字。
+#
+# 不过关掉一样东西，结果变坏，也可能只是碰坏了别的。所以再倒过来做：读 `corrupted`，只把一个头在 `to` 上的结果换成读 `clean` 时的。换 3 号头，答案就全部挽回；换这一块的另外三个，一点用也没有。可见把谁给的告诉最后一个词的，就是 3 号头。
 #
 # </div>
 # <div lang="en">
 #
-# Most heads can go without much harm. Without head 3 of block 3, the difference changes its sign, and Anna is far ahead of Ben in both stories: the model cannot tell who gives and falls back on the name that it favours. Yet to switch something off may simply break something else. So we also do the reverse: while the model reads `corrupted`, replace what one head hands to `to` by what it does for `clean`. With head 3 all of the answer comes back, with any of the other three of this block nothing does: this is the head that tells the last word who gives.
+# Most heads can be switched off without much harm. But without head 3 of block 3 the difference changes its sign, and
+# Anna is far ahead of Ben in both stories: the model cannot tell who gives and falls back on the name that it
+# favours.
+#
+# Yet this alone is no proof, because switching something off may simply break something else. So we also did the
+# reverse: while the model reads `corrupted`, we replaced the result of one head at `to` by its result for `clean`.
+# With head 3, all of the answer comes back, and with any of the other three heads of this block, nothing does. So
+# head 3 is the one that tells the last word who gives.
 #
 # </div>
 
@@ -634,16 +758,25 @@ for head in range(4):
 #
 # <div lang="zh">
 #
-# 另一个问题：某样东西，比如天气，在某一层的激活里还读得出来吗？训练一个很简单的分类器（线性探针）试试就知道；这里用岭回归，也就是最小二乘加一点惩罚（`+ eye`），不让权重太大。可是几十维的向量、几百个故事，就连打乱的标签，探针在训练用过的故事上也能「读」出一些。所以要在别的故事上测验；还要有对照：标签全部打乱，照样训练，照样测验，看看瞎猜是什么样子。
+# 还可以换个问题：某样东西，比如天气，在某一层的激活里还读得出来吗？训练一个很简单的分类器（线性探针），试试就知道。这里用岭回归，也就是最小二乘加一点惩罚（`+ eye`），不让权重太大。
+#
+# 可是要当心：几十维的向量、几百个故事，就连打乱的标签，探针在训练用过的故事上也能「读」出一些。所以要在别的故事上测验；还要有对照：标签全部打乱，照样训练，照样测验，看看瞎猜是什么样子。
 #
 # **先猜一猜**：在「went to the」的 `the` 上，天气从第几层起读得出来？打乱标签的对照呢？
 #
 # </div>
 # <div lang="en">
 #
-# Another question: can something, the weather say, still be read from the activations of a layer? Train a very simple classifier, a linear probe, and see; ours is a ridge regression, least squares with a penalty (`+ eye`) that keeps weights small. But with dozens of dimensions and a few hundred stories, a probe "reads" even shuffled labels to some degree in the stories it was fitted to. So it is tested on other stories. And there has to be a control: the same probe, fitted and tested alike, with all labels shuffled, shows what guessing looks like.
+# We can also ask what information a layer holds. Can the weather, for example, still be read from its activations? To
+# find out, train a very simple classifier on them, a linear probe. Ours is a ridge regression, which means least
+# squares with a penalty (`+ eye`) that keeps the weights small.
 #
-# **Guess first**: at the `the` of "went to the", from which layer on can the weather be read? And what does the control say?
+# But beware: with dozens of dimensions and a few hundred stories, a probe "reads" even shuffled labels to some degree
+# in the stories it was fitted to. So we test the probe on other stories, and we give it a control: the same probe,
+# fitted and tested alike, but with all labels shuffled. The control shows what guessing looks like.
+#
+# **Guess first**: at the `the` of "went to the", from which layer on can the weather be read? And what does the
+# control say?
 #
 # </div>
 
@@ -690,12 +823,15 @@ for name in x:
 # %% [markdown]
 # <div lang="zh">
 #
-# 词嵌入里读不出来，`the` 就是 `the`；第 0 块之后，天气已经读得出来，一个也没有读错，对照却到哪一层都在瞎猜。括号里的数说明，为什么要在别的故事上测验。可是读得出来，不等于模型用了它：用没用，要靠修补或引导来查。
+# 从词嵌入里读不出天气，因为 `the` 总是同一个 `the`。第 0 块之后就读得出来了，而且一个也没有读错，对照却在哪一层都是瞎猜。括号里的数说明，为什么要换别的故事来测：在训练用过的故事上，连对照也像知道些什么。不过，读得出来，不等于模型用了它；用没用，要靠修补或引导来查。
 #
 # </div>
 # <div lang="en">
 #
-# The embedding does not tell: `the` is `the`. After block 0 the weather can be read without a mistake, while the control guesses at every layer; the numbers in brackets show why a test takes other stories. Yet what can be read need not be used: whether it is, patching or steering can show.
+# From the embedding the weather cannot be read, because `the` is always the same `the`. After block 0, however, the
+# probe reads it without a mistake, while the control only guesses at every layer. The numbers in brackets show why we
+# test on other stories: in the stories it was fitted to, even the control seems to know something. Still, the model
+# need not use what a probe can read. Whether it does, patching or steering can show.
 #
 # </div>
 
@@ -704,16 +840,21 @@ for name in x:
 #
 # <div lang="zh">
 #
-# 读得出来，就写得进去吗？取两种天气下激活的平均之差，得到一个方向；模型运行时，用前向钩子把它加到一块的输出上。这叫引导（steering）。方向是在 `the` 上量的，却加在每个词上。
+# 读得出来，就写得进去吗？取晴天和雨天激活的平均，两者之差是一个方向。模型运行时，用前向钩子把这个方向加到一块的输出上，这叫引导（steering）。方向是在 `the` 上量的，却加在每个词上。
 #
 # **先猜一猜**：下雨天，大家去屋里。加上「晴天减雨天」的方向，强度从 0 到 2，去户外的概率怎样变？强度是 0 的时候，输出和没有钩子时一位不差吗？
 #
 # </div>
 # <div lang="en">
 #
-# What can be read, can it be written as well? Take the difference between the mean activations in the two kinds of weather: a direction. While the model runs, a forward hook adds it to what a block puts out. That is steering. The direction is measured at `the` and added to every word.
+# If we can read something from a layer, can we write it there as well? Take the mean activation on sunny days and the
+# mean on rainy days: the difference of the two is a direction. While the model runs, a forward hook adds that
+# direction to the output of a block, and this is called steering. Here we measure the direction at `the`, but add it
+# to every word.
 #
-# **Guess first**: on a rainy day people go indoors. Add the direction "sunny minus rainy" with a strength from 0 to 2: what becomes of the probability of going outdoors? And at strength 0, is the output the same to the last bit?
+# On a rainy day people go indoors. **Guess first**: if you add the direction "sunny minus rainy" with a strength from
+# 0 to 2, how does the probability of going outdoors change? And at strength 0, is the output the same to the last
+# bit?
 #
 # </div>
 
@@ -746,12 +887,20 @@ for strength in [0, 1, 2]:
 # %% [markdown]
 # <div lang="zh">
 #
-# 强度加到 1，概率从几乎是 0 变到接近 1，答案从屋里走到户外；那时，加上去的和残差流自己差不多长（输出里的长度，就是向量的范数）。强度 0 一位不差，钩子一取下，一切恢复原样。代价也看得见：接着讲下去，每个词都被推一把，强度到了 1 句子就散了，到了 2 只剩下户外的地方。
+# 强度加到 1，概率就从几乎是 0 变到接近 1，该去屋里的人去了户外。这一把推得很重：强度是 1 时，加上去的向量和残差流自己差不多长（印出来的长度，就是向量的范数）。强度是 0 时，输出一位不差；钩子一取下，一切恢复原样。
+#
+# 代价也看得见：故事接着讲下去，每个词都被往同一个方向推一把，强度到了 1，句子就散了，到了 2，只剩下户外的地方。
 #
 # </div>
 # <div lang="en">
 #
-# Up to strength 1 the probability goes from almost 0 to nearly 1, and people walk from indoors to outdoors; there the push is about as long as the stream itself (the length printed is the norm of a vector). Strength 0 changes no bit, and without the hook all is as before. The price shows too: as the story goes on, every word gets its push: at strength 1 sentences fall apart, and at 2 nothing is left but places outdoors.
+# As the strength grows to 1, the probability of going outdoors rises from almost 0 to nearly 1: people who went indoors
+# now go outdoors. That takes a strong push. At strength 1, the vector that the hook adds is about as long as the
+# residual stream to which it is added (the length printed is the norm of a vector). At strength 0 the output is the
+# same to the last bit, and once the hook is off, everything is as before.
+#
+# But there is a price. As the story goes on, the hook pushes every single word in the same direction. At strength 1 the
+# sentences fall apart, and at strength 2 nothing remains but places outdoors.
 #
 # </div>
 
@@ -762,16 +911,25 @@ for strength in [0, 1, 2]:
 #
 # <div lang="zh">
 #
-# 写 `steering(model, number, direction, strength)`，返回一个上下文管理器：在它里面，第 `number` 块的输出处处加上 `strength * direction`，方向不另外归一化；出来以后，不论有没有异常，一切照旧。
+# 引导要能随时打开，关了又不留痕迹，正适合用上下文管理器。写 `steering(model, number, direction, strength)`，返回这样一个：在它里面，第 `number` 块的输出处处加上 `strength * direction`，方向不另外归一化；出来以后，不论有没有异常，一切照旧。
 #
-# 强度是 0 时，输出一位不差。可以一个套一个，各加各的。梯度照样流过（这一课关掉了梯度，自己试时用 `with torch.enable_grad():`）。不要就地改动块的输出：残差流里，别人也拿着它。
+# - 强度是 0 时，输出一位不差，正好拿来比较。
+# - 可以一个套一个，各加各的。
+# - 梯度照样流过（这一课关掉了梯度，自己试时用 `with torch.enable_grad():`）。
+# - 不要就地改动块的输出：残差流里，别人也拿着它。
 #
 # </div>
 # <div lang="en">
 #
-# Write `steering(model, number, direction, strength)`, which returns a context manager: inside it, `strength * direction`, with the direction as given and not normalised, is added everywhere to what block `number` puts out; afterwards all is as before, whether something was raised or not.
+# Steering should be easy to switch on, and leave no trace when it is off: a job for a context manager. Write
+# `steering(model, number, direction, strength)`, which returns one. Inside it, `strength * direction` is added
+# everywhere to the output of block `number`, with the direction as given and not normalised. Afterwards everything is
+# as before, whether something was raised or not.
 #
-# At strength 0 the output is the same to the last bit. One may stand inside another, and each adds its own; gradients flow as ever (this lesson has switched them off: use `with torch.enable_grad():` to try). Do not change a block's output in place: others hold the residual stream as well.
+# - At strength 0 the output must be the same to the last bit, so that you can compare with it.
+# - One such context may stand inside another, and then each adds its own.
+# - Gradients flow as usual. (This lesson has switched them off: use `with torch.enable_grad():` to try.)
+# - Do not change a block's output in place, because others hold the residual stream as well.
 #
 # </div>
 
@@ -801,16 +959,19 @@ check("14.5", steering)
 #
 # <div lang="zh">
 #
-# 生成就是反复猜下一个词，再把它接上。已经读过的词不必再读：每块把键和值（注意力为每个词算出的两个向量，后面的词靠它们来看它）存进缓存（`Cache`），下一步只送一个新词进去。
+# 生成就是反复猜下一个词，再把它接上。已经读过的词不必再读：每块把它们的键和值（注意力为每个词算出的两个向量，后面的词靠它们来看它）存进缓存（`Cache`），下一步只送一个新词进去。
 #
 # **先猜一猜**：提示有 10 个词，生成 5 个。挂在一块上的钩子触发几次，每次看到几个词？
 #
 # </div>
 # <div lang="en">
 #
-# To generate is to guess the next word again and again and to append it. Words that have been read are not read anew: each block stores their keys and values, two vectors per word through which later words look at it, in a `Cache`, and the next step sends in one new word.
+# To generate text, a model guesses the next word again and again, and appends it each time. To read all earlier words
+# anew for every guess would waste time. Instead, each block stores their keys and values, two vectors per word
+# through which later words look at it, in a `Cache`, and the next step sends in just one new word.
 #
-# **Guess first**: a prompt of 10 words, and 5 words to generate. How often does a hook on a block fire, and how many words does it see each time?
+# **Guess first**: with a prompt of 10 words and 5 words to generate, how often does a hook on a block fire, and how
+# many words does it see each time?
 #
 # </div>
 
@@ -841,12 +1002,21 @@ print("and later? kept by the hook:", kept[-1].any().item(), " by record():", re
 # %% [markdown]
 # <div lang="zh">
 #
-# 一共 5 次：第一次看到整个提示，并给出第一个新词；以后的 4 次，每次只看到一个词。在这样的钩子里加引导，读进去的每个词都加一次：提示里的词，还有每个新词，只除了最后一个，它没有再读进去。最后一次，钩子留下的 `keys[0]` 就是缓存自己的张量：缓存一被就地清零，它也全成了零（`False`：没有一个数不是零）；`record()` 留的是拷贝，还在（`True`）。模型还要用缓存，所以只看，不要就地改；要留下，就留一份拷贝。
+# 一共触发 5 次：第一次看到整个提示，并给出第一个新词；以后的 4 次，每次只看到一个词。所以在这样的钩子里加引导，读进去的每个词都加一次：提示里的词，还有每个新词，只除了最后一个，它没有再读进去。
+#
+# 再看缓存。最后一次，钩子留下的不是 `keys[0]` 的拷贝，而是缓存自己的张量。所以缓存一被就地清零，它也全成了零，`False` 就是说没有一个数不是零。`record()` 留的是拷贝，所以那些数还在（`True`）。模型还要用缓存，所以只看，不要就地改；要留下，就留一份拷贝。
 #
 # </div>
 # <div lang="en">
 #
-# There are 5 calls: the first sees the whole prompt and gives the first new word, and each of the other 4 sees a single word. Steering in such a hook is added once to every word that is read: to those of the prompt, and to each new word except the last, which is never read. In the last call the `keys[0]` that the hook kept is the cache's own tensor: once the cache is zeroed in place, it holds only zeros too (`False`: nothing else is left), while `record()` kept a copy (`True`). The model still needs its cache, so look at it, never change it in place, and keep a copy if you keep anything.
+# The hook fires 5 times. In the first call it sees the whole prompt, and the model gives the first new word. In each of
+# the other 4 calls it sees a single word. So if such a hook steers, it adds its direction once to every word that the
+# model reads: to those of the prompt, and to each new word except the last, which is never read.
+#
+# The cache needs care. What the hook kept in the last call is not a copy of `keys[0]` but the cache's own tensor. So
+# when we set the cache to zero in place, what the hook kept becomes zero too, and `False` says that no other number is
+# left. `record()` made a copy, so its numbers are still there (`True`). The model still needs its cache. So only look
+# at it, never change it in place, and if you want to keep something, keep a copy.
 #
 # </div>
 
@@ -855,7 +1025,7 @@ print("and later? kept by the hook:", kept[-1].any().item(), " by record():", re
 #
 # <div lang="zh">
 #
-# transformers 库里的模型，步骤一样，只是名字不同。下面的程序用 GPT-2 的结构和随机的权重，不用下载；装了 `transformers` 就能运行，课程的测试也运行它。
+# 换成 transformers 库里的模型，步骤大致一样，只是名字不同。（注意力权重要用 `attn_implementation="eager"` 才有；Llama 的块按关键字参数收到缓存。）下面的程序用 GPT-2 的结构和随机的权重，不用下载；装了 `transformers` 就能运行，课程的测试也运行它。
 #
 # | 这里 | GPT-2 | Llama |
 # |---|---|---|
@@ -865,12 +1035,15 @@ print("and later? kept by the hook:", kept[-1].any().item(), " by record():", re
 # | `model(ids)` 是 logit | `model(ids).logits` | `model(ids).logits` |
 # | `Cache` | `DynamicCache` | `DynamicCache` |
 #
-# 这两种模型的块，5.x 版里输出张量；4.x 版里，GPT-2 的块输出元组，第一项才是残差流，那时的许多模型也一样。
+# 有一处不同，容易看漏：5.x 版里，这两种模型的块输出张量；4.x 版里，GPT-2 的块输出元组，第一项才是残差流，那时的许多模型也一样。
 #
 # </div>
 # <div lang="en">
 #
-# On models of the transformers library the steps are the same and the names differ. The program below has the architecture of GPT-2 and random weights, so there is nothing to download; it runs wherever `transformers` is installed, and the tests of this course run it.
+# With models of the transformers library, the steps are much the same, but the names differ. (Attention weights are
+# there only with `attn_implementation="eager"`, and the blocks of Llama get their cache as a keyword argument.) The
+# program below has the architecture of GPT-2 but random weights, so there is nothing to download. It runs wherever
+# `transformers` is installed, and the tests of this course run it.
 #
 # | here | GPT-2 | Llama |
 # |---|---|---|
@@ -880,7 +1053,8 @@ print("and later? kept by the hook:", kept[-1].any().item(), " by record():", re
 # | `model(ids)` gives logits | `model(ids).logits` | `model(ids).logits` |
 # | `Cache` | `DynamicCache` | `DynamicCache` |
 #
-# A block of these two models puts out a tensor in version 5.x; in 4.x that of GPT-2, as of many models then, puts out a tuple, whose first item is the residual stream.
+# One difference is easily missed. In version 5.x, a block of these two models puts out a tensor. In 4.x, a block of
+# GPT-2 puts out a tuple whose first item is the residual stream, and so did the blocks of many other models then.
 #
 # </div>
 #
@@ -913,20 +1087,20 @@ print("and later? kept by the hook:", kept[-1].any().item(), " by record():", re
 #
 # <div lang="zh">
 #
-# 1. 模块的输出可以是元组、字典、缓存：取出张量，断开，拷贝。
-# 2. 每块往残差流上加；提前交给 `norm` 和 `unembed`，就是 logit lens：看模型到此为止会怎么猜。
-# 3. 修补一处，看答案挽回多少：先在不同的词上，后在最后一个词上。
-# 4. 探针要有对照，要在没见过的例子上测；读得出来不等于用上了。
+# 1. 模块的输出可以是元组、字典或缓存：取出要的张量，断开，再拷贝。
+# 2. 每块都往残差流上加东西；提前交给 `norm` 和 `unembed`，就是 logit lens：看模型到此为止会怎么猜。
+# 3. 修补一处，看答案挽回多少：起初是在不同的词上，到头来是在最后一个词上。
+# 4. 探针要有对照，还要在没见过的例子上测；读得出来，不等于用上了。
 # 5. 引导就是在钩子里加一个方向；生成时，每个新词调用模型一次，钩子每次都触发。
 #
 # </div>
 # <div lang="en">
 #
-# 1. What a module puts out may be a tuple, a dictionary, a cache: take the tensor out, detach it, copy it.
-# 2. Every block adds to the residual stream; hand it to `norm` and `unembed` early, and the logit lens shows what the model would guess so far.
-# 3. Patch one place and see how much of the answer comes back: early at the word that differs, late at the last word.
-# 4. A probe needs a control, and examples it has not seen; what can be read need not be used.
-# 5. Steering adds a direction in a hook; generation calls the model once for each new word, and the hook fires every time.
+# 1. The output of a module may be a tuple, a dictionary or a cache: take out the tensor that you want, detach it, and copy it.
+# 2. Every block adds to the residual stream; if you hand the stream to `norm` and `unembed` early, the logit lens shows what the model would guess so far.
+# 3. Patch one place and see how much of the answer comes back: early in the model, the word that differs is what counts, and late in the model, the last word.
+# 4. A probe needs a control and examples that it has not seen; even then, the model need not use what the probe can read.
+# 5. Steering adds a direction in a hook; during generation the model is called once for each new word, and the hook fires every time.
 #
 # </div>
 
@@ -934,14 +1108,14 @@ print("and later? kept by the hook:", kept[-1].any().item(), " by record():", re
 # ## 14.11 回想一下 · Recall
 #
 # <div lang="zh">
-# <details><summary>1. 为什么可以在半路上就用 <code>norm</code> 和 <code>unembed</code>？</summary>每块只往残差流上加，宽度不变，哪里都可以当作最后。</details>
-# <details><summary>2. 注意力图上的高值，为什么不能证明原因？</summary>看了不等于用了；要换掉激活，看答案变不变。</details>
-# <details><summary>3. 对照的探针为什么必不可少？</summary>它说出瞎猜是什么样子：探针要高出它，才算读出了东西。训练用过的例子上，就连打乱的标签也能读出一些。</details>
+# <details><summary>1. 为什么可以在半路上就用 <code>norm</code> 和 <code>unembed</code>？</summary>每块只往残差流上加东西，宽度不变，所以哪里都可以当作最后。</details>
+# <details><summary>2. 注意力图上的高值，为什么不能证明原因？</summary>看了不等于用了；要把激活换掉，看答案变不变。</details>
+# <details><summary>3. 对照的探针为什么必不可少？</summary>它告诉我们瞎猜是什么样子：探针要高出它，才算读出了东西。训练用过的例子上，就连打乱的标签，探针也能读出一些。</details>
 # </div>
 # <div lang="en">
-# <details><summary>1. Why may <code>norm</code> and <code>unembed</code> be used half-way?</summary>Each block only adds to the residual stream, whose width stays; any place can be taken for the last.</details>
-# <details><summary>2. Why is a high value in a picture of attention no proof of a cause?</summary>To look is not to use; replace the activation, and see whether the answer changes.</details>
-# <details><summary>3. Why is a control indispensable for a probe?</summary>It shows what guessing looks like, which a probe has to beat. Where it was fitted, a probe reads even shuffled labels to some degree.</details>
+# <details><summary>1. Why may <code>norm</code> and <code>unembed</code> be used half-way?</summary>Each block only adds to the residual stream and keeps its width, so you can treat any place as if it were the last.</details>
+# <details><summary>2. Why is a high value in a picture of attention no proof of a cause?</summary>A word may look at another without using what it sees; replace the activation, and see whether the answer changes.</details>
+# <details><summary>3. Why is a control indispensable for a probe?</summary>The control shows what guessing looks like, and a probe has read something only if it does better. Where it was fitted, a probe reads even shuffled labels to some degree.</details>
 # </div>
 
 # %% [markdown]
@@ -949,12 +1123,15 @@ print("and later? kept by the hook:", kept[-1].any().item(), " by record():", re
 #
 # <div lang="zh">
 #
-# TransformerLens 给几十种语言模型的这些位置起了统一的名字，nnsight 可以在远程服务器上的大模型里做同样的实验；稀疏自编码器（SAE）把残差流拆成看得懂的特征；关于引导，搜索 activation addition 和 contrastive activation addition。读的时候，看看他们怎样做对照。
+# TransformerLens 给几十种语言模型的这些位置起了统一的名字，nnsight 可以在远程服务器上的大模型里做同样的实验；稀疏自编码器（SAE）把残差流拆成看得懂的特征。对引导感兴趣，就搜索 activation addition 和 contrastive activation addition。读的时候，看看他们怎样做对照。
 #
 # </div>
 # <div lang="en">
 #
-# TransformerLens gives these places one set of names in dozens of language models, and nnsight runs such experiments on large models hosted elsewhere; sparse autoencoders (SAEs) take the residual stream apart into features that people can read; on steering, search for activation addition and contrastive activation addition. As you read, look for their controls.
+# TransformerLens gives these places the same names in dozens of language models, and nnsight runs such experiments on
+# large models on remote servers. Sparse autoencoders (SAEs) take the residual stream apart into features that people
+# can understand. If steering is what interests you, search for activation addition and contrastive activation
+# addition. Whatever you read, look at how the authors use controls.
 #
 # </div>
 

@@ -27,20 +27,26 @@ LanguageToggle()
 #
 # <div lang="zh">
 #
-# 第 10 课给五次训练看了病。这里是急诊室：`admit(seed, fault)` 收治一个病人，也就是一个小网络、它的优化器和几十批数据：`patient.build()` 给出 `(model, optimizer)`，每次都是同样的初始值，`patient.data` 是一批批数据。`fault` 是十种故障之一，或者健康；不写，就由 `seed` 来抽，谁也不告诉你。最后一节的病人就没有标签。
+# 第 10 课给五次训练看了病。这里是急诊室：`admit(seed, fault)` 收治一个病人，也就是一个小网络，加上它的优化器和几十批数据。`patient.build()` 给出 `(model, optimizer)`，每次都是同样的初始值；`patient.data` 是那些数据。`fault` 是十种故障之一，或者健康；不写，就由 `seed` 来抽，谁也不告诉你。最后一节的病人就没有标签。
 #
-# 先看有标签的，每种一个。`train` 就是人人都写的训练循环，返回每一步的损失；每一步都是没有见过的数据。
+# 先看有标签的，每种一个。`train` 就是人人都写的训练循环，返回每一步的损失；每一步用的都是没有见过的数据。
 #
-# **先猜一猜**：下面只有第一步的损失，和最后 5 步的平均。哪几个病人，光看损失就知道病了？
+# **先猜一猜**：下面只有两个数，第一步的损失和最后 5 步的平均。哪几个病人，从这两个数就看得出有病？
 #
 # </div>
 # <div lang="en">
 #
-# In lesson 10 you examined five runs. This is the emergency room: `admit(seed, fault)` takes in a patient, which is a small network with its optimizer and a few dozen batches of data: `patient.build()` gives `(model, optimizer)`, always with the same initial values, and `patient.data` the batches. `fault` is one of ten faults, or healthy; leave it out, and `seed` draws one and nobody tells you. The patient of the last section has no label.
+# In lesson 10 you had time to examine five runs. This is the emergency room. `admit(seed, fault)` takes in a patient:
+# a small network with its optimizer and a few dozen batches of data. `patient.build()` gives you
+# `(model, optimizer)`, always with the same initial values, and `patient.data` holds the batches. `fault` is one of
+# ten faults, or healthy. If you leave it out, `seed` draws one and nobody tells you which. The patient of the last
+# section comes in that way, without a label.
 #
-# We begin with labels, one patient of each kind. `train` is the loop that everybody writes; it returns the loss of each step, and the data of every step are new.
+# We begin with labelled patients, one of each kind. `train` is the training loop that everybody writes. It returns
+# the loss of each step, and the data of every step are new to the network.
 #
-# **Guess first**: below are only the loss of the first step and the mean of the last 5. For which patients do they tell that something is wrong?
+# For now you see only the loss of the first step and the mean of the last 5. **Guess first**: for which patients do
+# these two numbers tell that something is wrong?
 #
 # </div>
 
@@ -60,12 +66,19 @@ for fault in (HEALTHY, *FAULTS):
 # %% [markdown]
 # <div lang="zh">
 #
-# `frozen_layer`、`detached_branch`、`norm_in_eval`、`forgotten_hook` 和健康的一样降了下去，光看损失，你会放他们回家。另外几个不如它，可损失说不出是什么病。要往里面看，就得装仪表，仪表就用钩子来做。下面一件一件地装，每件先用在最需要它的病人身上。
+# `frozen_layer`、`detached_branch`、`norm_in_eval`、`forgotten_hook` 的损失，和健康的一样降了下去。只看损失，你会放他们回家。其余几个不如它，可损失说不出是什么病。
+#
+# 要往里面看，就得有仪表，仪表可以用钩子来做。我们一件一件地做，每件先用在最需要它的病人身上。
 #
 # </div>
 # <div lang="en">
 #
-# `frozen_layer`, `detached_branch`, `norm_in_eval` and `forgotten_hook` come down as the healthy one does, and by the loss alone you would send them home. The others do less well, but their loss does not tell what they have. To look inside we need instruments, and we make them of hooks. We build them one by one, and try each on the patient who needs it most.
+# The losses of `frozen_layer`, `detached_branch`, `norm_in_eval` and `forgotten_hook` come down just as the healthy
+# one's does. Going by the loss alone, you would send these four patients home. The other patients do less well, but
+# their loss does not say what is wrong.
+#
+# To look inside we need instruments. We build them from hooks, one at a time, and try each on the patient who needs
+# it most.
 #
 # </div>
 #
@@ -73,16 +86,19 @@ for fault in (HEALTHY, *FAULTS):
 #
 # <div lang="zh">
 #
-# 这个病人是 `vanishing`，梯度消失。前向钩子在每个线性层的输出上挂一个张量钩子，反向传播走到那里，就记下梯度的范数。
+# 这个病人是 `vanishing`，梯度消失，所以要看每一层的梯度。用前向钩子，在每个线性层的输出上挂一个张量钩子；反向传播走到那里，它就记下梯度的范数。
 #
-# **先猜一猜**：从最后一层往前，梯度是在某一层突然没有的，还是一层一层小下去的？
+# **先猜一猜**：从最后一层往前，梯度是到某一层突然没有的，还是一层一层小下去的？
 #
 # </div>
 # <div lang="en">
 #
-# This patient has `vanishing` gradients. A forward hook sets a tensor hook on the output of every linear layer, which notes the norm of the gradient in the backward pass.
+# Our first patient has `vanishing` gradients, so we want to see the gradient of every layer. A forward hook sets a
+# tensor hook on the output of every linear layer. When the backward pass gets there, the tensor hook notes the norm
+# of the gradient.
 #
-# **Guess first**: from the last layer to the first, is the gradient suddenly gone at some layer, or does it shrink layer by layer?
+# **Guess first**: going from the last layer to the first, is the gradient suddenly gone at some layer, or does it
+# shrink layer by layer?
 #
 # </div>
 
@@ -114,31 +130,56 @@ for name, norm in gradient_norms(admit(2, "vanishing")).items():
 # %% [markdown]
 # <div lang="zh">
 #
-# 一层一层小下去，每层小三到五倍（只印一位数字，看不大准）。
+# 梯度是一层一层小下去的，每往前一层，大约只剩三分之一到五分之一（只印一位数字，看不大准），不能怪哪一层。
 #
-# 损失对这一层**输出**的梯度，比参数的 `.grad` 好用：没有参数的层也有。
+# 我们看的是损失对这一层**输出**的梯度，它比参数的 `.grad` 好用，因为没有参数的层也有这个梯度。
 #
 # </div>
 # <div lang="en">
 #
-# It shrinks layer by layer, each time by a factor of three to five (one printed digit blurs it).
+# The gradient shrinks layer by layer, each time by a factor of about three to five (one printed digit does not tell
+# more exactly). No single layer is to blame.
 #
-# The gradient with respect to the **output** of a layer serves better than the `.grad` of parameters: layers without parameters have it too.
+# We measure the gradient with respect to the **output** of a layer, and not the `.grad` of its parameters. This is
+# more useful, because layers without parameters have such a gradient as well.
 #
 # </div>
-#
+
+# %% [markdown]
 # ### 练习 15.1：仪表盘 · Exercise 15.1: An instrument panel
 #
 # ●●● · 12 min
 #
 # <div lang="zh">
 #
-# 写上下文管理器 `instruments(model)`：`with instruments(model) as rows:` 里，每调用一次 `model`，列表 `rows` 就多一个字典：层的名字 → `[activation, gradient]`，两个范数，都是 Python 的数；按运行的次序，只记没有子模块、而且运行了的层（一次调用里，每层至多运行一次）。激活的范数当场就有；梯度是损失对这一层输出的，到达之前（或者永远不到）是 `None`。有的调用在 `no_grad` 里；有的 ReLU 是就地的；几次调用可能共用一次反向传播。结束时取下钩子，出了异常也一样。
+# 上面的函数只看一步。要看整个训练，就得在每次调用时，记下每一层的激活和梯度有多大。
+#
+# 写上下文管理器 `instruments(model)`：`with instruments(model) as rows:` 里，每调用一次 `model`，列表 `rows` 就多一个字典：键是层的名字，值是列表 `[activation, gradient]`，也就是两个范数，都是 Python 的数。
+#
+# - 这里的「层」是没有子模块的模块。运行了的层才记，按运行的次序。一次调用里，每层至多运行一次。
+# - 激活的范数，这一层一运行完就要记下来。
+# - 梯度是损失对这一层输出的梯度。它要到反向传播时才来，也可能永远不来；来之前写 `None`。
+# - 有的调用在 `no_grad` 里，有的 ReLU 是就地的，几次调用可能共用一次反向传播，都要记对。
+# - 结束时取下钩子，出了异常也一样。
 #
 # </div>
 # <div lang="en">
 #
-# Write the context manager `instruments(model)`. Inside `with instruments(model) as rows:` each call of `model` adds a dictionary to the list `rows`. Its keys are the names of the layers without children that ran, in the order of running (none runs twice in a call); each value is a list `[activation, gradient]` of two norms, as Python numbers. That of the activation is there at once. The gradient is that of the loss with respect to the layer's output, and `None` until it arrives, if ever. Some calls are under `no_grad`; some ReLUs are in-place; one backward pass may cover several calls. At the end take the hooks off, even after an exception.
+# The function above reads only one step. To see how a whole run develops, we write down two numbers for every layer in
+# every call: how large its activation is, and how large its gradient is.
+#
+# Write the context manager `instruments(model)`. Inside `with instruments(model) as rows:` each call of `model` adds a
+# dictionary to the list `rows`. The keys are the names of the layers. Each value is a list `[activation, gradient]`:
+# two norms, both Python numbers.
+#
+# - A layer here is a module without children. List the layers that ran, in the order of running. In one call, no layer
+#   runs twice.
+# - The norm of the activation must be in the list as soon as the layer has run.
+# - The gradient is that of the loss with respect to the layer's output. It comes only in backward, and perhaps never,
+#   so put `None` until it arrives.
+# - The readings must also be right for calls under `no_grad`, for in-place ReLUs, and when one backward pass covers
+#   several calls.
+# - Take the hooks off at the end, even after an exception.
 #
 # </div>
 
@@ -178,16 +219,20 @@ check("15.1", instruments)
 #
 # <div lang="zh">
 #
-# ReLU 之后有零是常事。要紧的是，一个单元（卷积层的一个通道）是不是对**任何**样本都是零：那样它输出的全是零，自己的权重得到的梯度也是零；除非前面的层变了，它很难再活过来。病人是 `dying_relus`，旁边是一个健康的。
+# ReLU 输出一些零很正常。要紧的是，一个单元（在卷积层里就是一个通道）是不是对**任何**样本都是零。这样的单元只输出零，自己的权重得到的梯度也就是零，除非前面的层变了，它很难再活过来。第二个病人是 `dying_relus`，旁边放一个健康的。
 #
-# **先猜一猜**：整个训练里，病人有多少单元一次也没有为正？这和「激活里零的比例」是一回事吗？
+# **先猜一猜**：整个训练里，病人有多少单元从来没有为正？这和「激活里零的比例」是一回事吗？
 #
 # </div>
 # <div lang="en">
 #
-# Zeros behind a ReLU are nothing unusual. What matters is whether a unit (a channel of a convolution) is zero for **every** sample: then it puts out only zeros, the gradient of its own weights is zero, and unless the layers before it change it will hardly come back. The patient has `dying_relus`; beside it is a healthy one.
+# It is normal for a ReLU to put out many zeros. What matters is whether a unit (in a convolution, a channel) is zero
+# for **every** sample. Such a unit puts out nothing but zeros, so the gradient of its own weights is zero as well,
+# and it will hardly recover unless the layers before it change. Our second patient has `dying_relus`, and we examine
+# a healthy one beside it.
 #
-# **Guess first**: in the whole run, how many of the patient's units are not positive even once? Is that the same as the share of zeros among the activations?
+# **Guess first**: how many of the patient's units are never positive in the whole run? And is that the same as the
+# share of zeros among the activations?
 #
 # </div>
 
@@ -226,29 +271,37 @@ for patient in (admit(3, HEALTHY), admit(2, "dying_relus")):
 # %% [markdown]
 # <div lang="zh">
 #
-# 不是一回事：健康的层也有很多零，一半左右，可这里每个单元总有为正的时候（别的健康病人身上，也许有几个从不为正）。比例到了 1.0 也让人起疑；可要是一半单元死了，另一半总是为正，它又是 0.5。一个单元一个单元地数，死的和活的才分得开。
+# 不是一回事。健康的层里零也占一半左右，可是这里每个单元总有为正的时候（别的健康病人身上，也许有几个从不为正）。零的比例到了 1.0 固然可疑，可要是一半单元死了，另一半总是为正，比例又是 0.5。所以要一个单元一个单元地数，死的和活的才分得开。
 #
 # </div>
 # <div lang="en">
 #
-# It is not the same: a healthy layer too has many zeros, about half, but here each unit is positive at some time (elsewhere a few may never be). A share of 1.0 is suspicious, yet with half the units dead and the others always positive it is 0.5 again. Counted by units, the dead stand apart from the living.
+# Counting zeros is not the same as counting dead units. In a healthy layer about half of the activations are zero,
+# too, but here each of its units is positive at some time (in other healthy patients a few units may never be). A
+# share of 1.0 is suspicious. But if half of the units are dead and the others always positive, the share is 0.5
+# again, which looks like health. To tell the dead from the living, you have to look at each unit.
 #
 # </div>
-#
+
+# %% [markdown]
 # ## 15.4 第三件：一步走多远 · Third instrument: how far a step goes
 #
 # <div lang="zh">
 #
-# 梯度多大是一回事，参数动了多少是另一回事，中间隔着学习率、动量和优化器自己的缩放。所以直接量：走一步之前和之后，各有一种优化器的钩子。**更新比例**是移动的范数除以移动之前的范数。下面量每个病人的第一个权重。
+# 梯度有多大是一回事，参数动了多少是另一回事，中间隔着学习率、动量和优化器自己的缩放。那就直接量：优化器走一步之前和之后，各有一种钩子。**更新比例**是移动的范数除以移动之前的范数。下面量四个病人的第一个权重。
 #
-# **先猜一猜**：健康的一步移动多少，万分之几、百分之几，还是几成？三个病人里谁和他不同？
+# **先猜一猜**：健康的一步移动多少，万分之几、百分之几，还是几成？另外三个病人，谁和他不同？
 #
 # </div>
 # <div lang="en">
 #
-# How large a gradient is and how far the parameters move are two things, with the learning rate, momentum and the scaling of the optimizer between them. So measure it: an optimizer has hooks before and after its step. The **update ratio** is the norm of the move divided by the norm before it. We take it for the first weight of each patient.
+# How large a gradient is does not tell how far the parameters move, because the learning rate, momentum and the
+# scaling of the optimizer come in between. So let us measure the move itself. An optimizer has hooks that run before
+# and after its step, and with them we compute the **update ratio**: the norm of the move divided by the norm before
+# it. Below we do this for the first weight of four patients.
 #
-# **Guess first**: by how much does a healthy one move in a step, some ten-thousandths, some hundredths, or some tenths? Which of the other three differ?
+# **Guess first**: how far does the healthy one move in a step: some ten-thousandths, some hundredths, or some tenths?
+# And which of the other three differ from it?
 #
 # </div>
 
@@ -275,27 +328,54 @@ for fault in (HEALTHY, "rate_too_high", "vanishing", "forgotten_hook"):
 # %% [markdown]
 # <div lang="zh">
 #
-# 健康的第一个权重动了不到千分之一；学习率太高，一步就是几成；梯度消失的几乎不动。最后一个也几乎不动，它的损失却和健康的一样好：记住它。
+# 这个健康的病人，第一个权重一步动了不到千分之一。学习率太高的，一步就动了自身大小的约两成；梯度消失的，没有什么推得动它，几乎停在原处。
+#
+# 最后一个病人 `forgotten_hook` 的也几乎不动，可他的损失和健康的一样好。先记住它。
 #
 # </div>
 # <div lang="en">
 #
-# The first weight of a healthy one moves by less than a thousandth here; with too high a learning rate it is some tenths in a single step; with vanishing gradients it hardly moves. The last one hardly moves either, although its loss is as good as that of the healthy one: keep it in mind.
+# In one step, the first weight of the healthy patient moves by less than a thousandth here. With too high a learning
+# rate, it moves by about two tenths of its own size. With vanishing gradients there is hardly anything left to move it,
+# so it stays almost where it was.
+#
+# The last patient, `forgotten_hook`, hardly moves either. Yet its loss is as good as that of the healthy one. Keep that
+# one in mind.
 #
 # </div>
-#
+
+# %% [markdown]
 # ### 练习 15.2：更新比例 · Exercise 15.2: Update ratios
 #
 # ●●● · 10 min
 #
 # <div lang="zh">
 #
-# 写上下文管理器 `update_ratios(model, optimizer)`：`with update_ratios(model, optimizer) as steps:` 里，每次 `optimizer.step()` 给列表 `steps` 加一个字典。键是 `model.named_parameters()` 的全部名字（不在优化器里的也列）；值是移动的范数除以移动之前的范数，是 Python 的数；移动之前范数是 0 的，写 `None`。两步之间，别人可能改过参数；后来还可能有参数加进优化器。结束时取下钩子，出了异常也一样。
+# 每个参数、每一步都这样量，才看得出哪一层没有在学。
+#
+# 写上下文管理器 `update_ratios(model, optimizer)`：`with update_ratios(model, optimizer) as steps:` 里，每次 `optimizer.step()` 给列表 `steps` 加一个字典：键是参数的名字，值是它的更新比例，即移动的范数除以移动之前的范数，是 Python 的数。
+#
+# - 列出 `model.named_parameters()` 的全部名字，不在优化器里的也列：漏掉的参数正是要找的。
+# - 移动之前范数是 0 的没有比例，写 `None`。
+# - 两步之间，别的代码可能改过参数。那不是优化器移动的，不能算进去。
+# - 后来还可能有参数加进优化器，它们的比例也要对。
+# - 结束时取下钩子，出了异常也一样。
 #
 # </div>
 # <div lang="en">
 #
-# Write the context manager `update_ratios(model, optimizer)`. Inside `with update_ratios(model, optimizer) as steps:` each `optimizer.step()` adds to the list `steps` a dictionary with every name of `model.named_parameters()`, also those that the optimizer does not have. The value is the norm of the move divided by the norm before it, a Python number; `None` where the norm before was 0. Between two steps somebody may change parameters, and some may be given to the optimizer later. At the end take the hooks off, after an exception as well.
+# If we measure every parameter in every step, we can see which layers do not learn.
+#
+# Write the context manager `update_ratios(model, optimizer)`. Inside `with update_ratios(model, optimizer) as steps:`
+# each `optimizer.step()` adds a dictionary to the list `steps`. It maps the name of a parameter to its update ratio,
+# the norm of the move divided by the norm before it, as a Python number.
+#
+# - List every name of `model.named_parameters()`, also parameters that the optimizer does not have. One that was left
+#   out by mistake is just what we want to find.
+# - If the norm before the move was 0, there is no ratio, so put `None`.
+# - Between two steps, other code may change the parameters. That is not a move of the optimizer, so do not count it.
+# - Parameters may be added to the optimizer later, and their ratios must be right as well.
+# - Take the hooks off at the end, even after an exception.
 #
 # </div>
 
@@ -333,14 +413,16 @@ check("15.2", update_ratios)
 #
 # <div lang="zh">
 #
-# `bad_sample`：有一条数据坏了，损失从某一步起成了 `nan`。前向钩子看得到哪一层最先输出了 `nan` 或 `inf`，还看得到是哪几个样本。下面在它第一次出现的那一步，逐层数坏了的样本。
+# `bad_sample` 的数据里有一条坏了，从某一步起，损失成了 `nan`。是哪一条呢？前向钩子看得到哪一层最先输出了 `nan` 或 `inf`，还看得到是哪几个样本。下面在它第一次出现的那一步，逐层数坏了的样本。
 #
 # **先猜一猜**：坏的样本只有一个，再往后几层还是一个吗？
 #
 # </div>
 # <div lang="en">
 #
-# `bad_sample`: one piece of data is broken, and from some step on the loss is `nan`. A forward hook sees which layer puts out `nan` or `inf` first, and in which samples. In the step in which it first appears, we count the bad samples layer by layer.
+# In the patient called `bad_sample` one piece of data is broken, and from some step on the loss is `nan`. Which piece
+# was it? A forward hook can see which layer is the first to put out `nan` or `inf`, and in which samples. So in the
+# step in which that first happens, we count the bad samples layer by layer.
 #
 # **Guess first**: a single sample is bad. Is it still a single one some layers later?
 #
@@ -375,27 +457,50 @@ print(f"loss is nan in {len(steps)} of {len(losses)} steps, from step {steps[0]}
 # %% [markdown]
 # <div lang="zh">
 #
-# 第一层还只有一个样本是坏的；批归一化用整批算均值，一层之后就全坏了。反向传播和优化器再把 `nan` 带进权重，从此每一步都是 `nan`。所以晚一步，甚至晚一层去看，从激活里就看不出是哪一条数据了。
+# 第一层的输出里，只有一个样本是坏的。可是批归一化用整批数据算均值，所以一层之后，整批就全坏了。反向传播和优化器再把 `nan` 带进权重，从此每一步都是 `nan`。晚一步去看，甚至只晚一层，从激活里就看不出是哪一条数据了。
 #
 # </div>
 # <div lang="en">
 #
-# In the first layer one sample is bad; batch normalisation takes its mean over the batch, and one layer later all are. Then backward and the step carry the `nan` into the weights, and every later step is `nan`. A step or even a layer later, activations no longer tell which piece of data it was.
+# After the first layer only one sample is bad. But batch normalisation computes its mean over the whole batch, so one
+# layer later all samples are bad. Backward and the optimizer step then carry the `nan` into the weights, and from
+# there on every step is `nan` as well. If you look one step later, or even one layer later, the activations no longer
+# tell which piece of data was broken.
 #
 # </div>
-#
+
+# %% [markdown]
 # ### 练习 15.3：nan 的来源 · Exercise 15.3: The source of a nan
 #
 # ●●● · 10 min
 #
 # <div lang="zh">
 #
-# 写 `nan_source(model, x)`：运行一次 `model(x)`，返回 `(name, sample)`：最先（按运行的次序）输出 `nan` 或 `inf` 的层，只看没有子模块的，名字是它在模型里的完整名字；以及它的输出里第一个坏的样本，是 Python 的整数。第 0 维是样本，后面还有一维或几维。全都有限就返回 `None`。不管 `x` 本身干不干净，问的都是输出。参数和模式不变（批归一化存着的统计量可以变）；取下钩子，出了异常也一样。
+# 刚才看到，只晚一层，样本就全坏了，再也分不出是哪一个起的头，所以 `nan` 一出现就要抓住。写 `nan_source(model, x)`：运行一次 `model(x)`，返回 `(name, sample)`。
+#
+# - `name`：按运行的次序，最先输出 `nan` 或 `inf` 的层在模型里的完整名字。只看没有子模块的层。
+# - `sample`：这一层的输出里第一个坏的样本，是 Python 的整数。输出的第 0 维是样本，后面还有一维或几维。
+# - 输出全都有限，就返回 `None`。
+# - 只看输出：就算 `x` 本身是坏的，要找的还是输出最先坏的那一层。
+# - 参数和模式都不变，只有批归一化存着的统计量可以变。
+# - 钩子要取下，出了异常也一样。
 #
 # </div>
 # <div lang="en">
 #
-# Write `nan_source(model, x)`: run `model(x)` once and return `(name, sample)`: the first layer, in the order of running, that puts out `nan` or `inf`, among modules without children and by its full name in the model; and the first bad sample in its output, a Python integer. Dimension 0 is the sample, and one or more dimensions follow. Return `None` if all is finite. Whether or not `x` itself is clean, only outputs count. Parameters and modes stay as they are (stored statistics of batch normalisation may change); take hooks off, after an exception as well.
+# We have just seen that one layer later all samples are bad, and the one that caused it can no longer be found. So we
+# have to catch a `nan` where it first appears.
+#
+# Write `nan_source(model, x)`, which runs `model(x)` once and returns `(name, sample)`.
+#
+# - `name` is the full name of the first layer, in the order of running, that puts out `nan` or `inf`. Only modules
+#   without children count.
+# - `sample` is the index of the first bad sample in the output of that layer, as a Python integer. Dimension 0 of an
+#   output counts the samples, and one or more dimensions follow.
+# - If all outputs are finite, return `None`.
+# - Look at outputs only. Even if `x` itself is bad, what counts is the first layer whose output is bad.
+# - Leave parameters and modes as they are. Only the stored statistics of batch normalisation may change.
+# - Take the hooks off, even after an exception.
 #
 # </div>
 
@@ -434,16 +539,26 @@ check("15.3", nan_source)
 #
 # <div lang="zh">
 #
-# 四件仪表合成一块：`TrainingPanel(model, optimizer)`。训练循环放进 `with panel:`，色带一边训练一边长出来，每行一层，每列一步；结束时钩子都取下。指着哪一步（鼠标或方向键），就说出那一步的数；循环里写一句 `panel.note(loss)`，最上面就多一条损失曲线。`panel.rows` 是全部的数，每层每步一行：`step`、`layer`，激活的 `mean`、`std`，`dead`（一个 ReLU 的单元，这一批里从不为正的占几成），`gradient`，`ratio`（一层的全部参数合在一起算）。`panel.source` 是第一个 `nan` 或 `inf`。
+# 四件仪表分开用太麻烦，`TrainingPanel(model, optimizer)` 把它们合成一块。训练循环写在 `with panel:` 里，色带就一边训练一边变长，每行一层，每列一步；结束时钩子全部取下。用鼠标或方向键指着哪一步，就显示那一步的数。循环里加一句 `panel.note(loss)`，最上面就多一条损失曲线。
 #
-# 病人是 `detached_branch`，网络里有一段分成左右两支。**先猜一猜**：断开的那一支，激活、梯度、更新比例各是什么样子？
+# 全部的数都在 `panel.rows` 里，每层每步一行：`step`、`layer`，激活的 `mean`、`std`，`dead`（一个 ReLU 的单元，这一批里从不为正的占几成），`gradient`，`ratio`（一层的全部参数合在一起算）。`panel.source` 是第一个 `nan` 或 `inf`。
+#
+# 病人是 `detached_branch`：网络里有一段分成左右两支，有一支断开了。**先猜一猜**：断开的那一支，激活、梯度、更新比例各是什么样子？
 #
 # </div>
 # <div lang="en">
 #
-# `TrainingPanel(model, optimizer)` puts the four instruments on one panel. The training loop goes inside `with panel:`, and strips grow as it trains, a row per layer and a column per step; at the end all hooks are off. Point at a step, with the mouse or the arrow keys, and its numbers are said; `panel.note(loss)` in the loop adds the curve of the loss. `panel.rows` has a row per layer and step: `step`, `layer`, `mean` and `std` of activations, `dead` (the share of a ReLU's units that are never positive in this batch), `gradient`, and `ratio`, of all parameters of a layer together. `panel.source` is the first `nan` or `inf`.
+# Using four separate instruments is tedious, so `TrainingPanel(model, optimizer)` puts them on one panel. Write the
+# training loop inside `with panel:`. Coloured strips grow while the model trains, with a row per layer and a column
+# per step, and at the end all hooks are off. Point at a step, with the mouse or the arrow keys, to read its numbers.
+# `panel.note(loss)` in the loop adds the curve of the loss.
 #
-# The patient has a `detached_branch`: part of its network consists of a left and a right branch. **Guess first**: how do activations, gradients and update ratios of the branch that is cut off look?
+# For your own analysis, `panel.rows` has a row per layer and step. It holds `step`, `layer`, `mean` and `std` of the
+# activations, `dead` (the share of a ReLU's units that are never positive in this batch), `gradient`, and `ratio` (of
+# all parameters of a layer together). `panel.source` is the first `nan` or `inf`.
+#
+# Our patient has a `detached_branch`: part of its network consists of a left and a right branch, and one of them is
+# cut off. **Guess first**: how do the activations, gradients and update ratios of that branch look?
 #
 # </div>
 
@@ -462,29 +577,50 @@ panel
 # %% [markdown]
 # <div lang="zh">
 #
-# `right` 那一支的激活和别的层差不多大，单看一步的前向传播，什么也看不出来。梯度是灰的：没有到达；更新比例是黑的：恰好是 0。损失照样降，因为别的层都在学。
+# `right` 那一支的激活和别的层差不多大，只看一步的前向传播，什么也看不出来。它的梯度是灰色的，表示没有到达；更新比例是黑色的，表示恰好是 0。损失照样降，因为别的层都在学。
 #
 # </div>
 # <div lang="en">
 #
-# Activations in the `right` branch are about as large as elsewhere, so a single forward pass shows nothing. Its gradients are grey, since none arrive, its update ratios black, which is exactly 0. The loss comes down all the same, because all other layers learn.
+# The activations in the `right` branch are about as large as elsewhere, so a single forward pass shows nothing. But
+# its gradients are grey, since none arrive, and its update ratios are black, which means exactly 0. The loss comes
+# down all the same, because all other layers learn.
 #
 # </div>
-#
+
+# %% [markdown]
 # ## 15.7 查房 · Rounds
 #
 # <div lang="zh">
 #
-# 现在每种故障过一遍仪表，每个病人压缩成一行。第一步里：`first/last`，最前和最后一层的梯度之比；`ratio`，各层里最大的更新比例（15.4 节量的只是第一个权重）。整个训练里：几层没有梯度（`none`），几层的参数从来不动（`still`）。最后一步里：`dead`，哪个 ReLU 从不为正的单元最多，占几成（没有 ReLU 就是 `-`）。`nan`：第一个 `nan` 或 `inf` 在第几步。
+# 每种故障，四件仪表各会说些什么？我们把所有病人都放到仪表盘下看一遍，每人印一行：
+#
+# - `first/last`：看梯度往回走时变小还是变大，是第一步里最前一层的梯度除以最后一层的；
+# - `ratio`：看第一步让参数动了多远，是各层中最大的更新比例（15.4 节量的只是第一个权重）；
+# - `none`、`still`：整个训练里，几层没有梯度，几层的参数从来不动；
+# - `dead`：看最后一步，每个 ReLU 有几成单元从不为正，印出最大的一个（没有 ReLU 就是 `-`）；
+# - `nan`：第一个 `nan` 或 `inf` 出现在第几步。
 #
 # **先猜一猜**：哪几种故障在这张表里一眼看得出？哪几种，每个数都和健康的差不多？
 #
 # </div>
 # <div lang="en">
 #
-# Now every fault goes through the instruments, one line each. First step: `first/last`, the gradient of the first layer divided by that of the last; `ratio`, the largest update ratio of any layer (15.4 took the first weight alone). Whole run: how many layers have no gradient (`none`) or parameters that never move (`still`). Last step: `dead`, the largest share of units of a ReLU that are not positive (`-` without ReLUs). `nan`: the step of the first `nan` or `inf`.
+# What would the four instruments have told us about each of the faults? We put every patient under the panel and print
+# one line for each:
 #
-# **Guess first**: which faults show at a glance? For which is every number much like that of the healthy one?
+# - `first/last` shows whether gradients shrink or grow on their way back. It is the gradient of the first layer divided
+#   by that of the last, in the first step.
+# - `ratio` shows how far the first step moves the parameters. It is the largest update ratio of any layer (section 15.4
+#   took the first weight alone).
+# - `none` and `still` look at the whole run: how many layers have no gradient, and how many have parameters that never
+#   move.
+# - `dead` looks at the last step. For each ReLU we take the share of units that are never positive, and print the
+#   largest share (`-` without ReLUs).
+# - `nan` is the step in which the first `nan` or `inf` appears.
+#
+# **Guess first**: which faults show at a glance? And for which patients does every number look much like the healthy
+# one's?
 #
 # </div>
 
@@ -533,29 +669,38 @@ for fault, panel in panels.items():
 # %% [markdown]
 # <div lang="zh">
 #
-# 一眼看得出的：`vanishing` 的梯度之比很小，`exploding` 的很大（它的更新比例和 `nan` 是后果）；`rate_too_high` 的梯度之比正常，更新比例却很大；`frozen_layer` 有一层不动；`detached_branch` 也有一层，而且它和后面的激活函数都没有梯度；`dying_relus` 的单元；`bad_sample` 别的都正常，只有 `nan`。
+# 大多数一眼看得出。`vanishing` 的梯度之比很小，`exploding` 的很大（它的更新比例和 `nan` 是后果）。`rate_too_high` 的更新比例很大，梯度之比却正常。`frozen_layer` 有一层不动；`detached_branch` 也有一层不动，但它和后面的激活函数都没有梯度。`dying_relus` 有死掉的单元，`bad_sample` 除了 `nan` 都正常。
 #
-# 这两个病人，`shuffled_labels` 和 `norm_in_eval`，数都像健康的；`forgotten_hook` 这次像轻一点的梯度消失，换一个钩子，也可能什么都不像。它们各要一件别的仪表，见 15.8 节末尾。先看容易混淆的。
+# `shuffled_labels` 和 `norm_in_eval` 的数都像健康的。`forgotten_hook` 这次像轻一点的梯度消失，换一个钩子，也可能什么都不像。它们各要一件别的仪表，15.8 节末尾再加；先看容易混淆的。
 #
 # </div>
 # <div lang="en">
 #
-# At a glance: the small quotient of `vanishing` and the large one of `exploding`, whose update ratio and `nan` follow from it; the large update ratio of `rate_too_high`, while its quotient is normal; a layer that stands still in `frozen_layer`, and one in `detached_branch` too, where it and the activation function behind it have no gradient; the units of `dying_relus`; and `bad_sample`, unusual only in its `nan`.
+# Most faults show at a glance. `vanishing` has a small quotient of gradients and `exploding` a large one, from which
+# its update ratio and its `nan` follow. `rate_too_high` has a large update ratio, while its quotient is normal. In
+# `frozen_layer` one layer stands still. In `detached_branch` one layer does so too, but there it and the activation
+# function behind it have no gradient. `dying_relus` shows in its units, and `bad_sample` is unusual only in its
+# `nan`.
 #
-# The numbers of these two, `shuffled_labels` and `norm_in_eval`, are like the healthy one's. This time `forgotten_hook` looks like mild vanishing; with another hook it may look like nothing at all. Each needs another instrument, added at the end of section 15.8. First, the look-alikes.
+# `shuffled_labels` and `norm_in_eval` have numbers like the healthy one's. `forgotten_hook` looks like mild vanishing
+# this time, but with another hook it may look like nothing at all. Each of these three needs another instrument,
+# which we add at the end of section 15.8. First we compare the faults that are easily confused.
 #
 # </div>
-#
+
+# %% [markdown]
 # ## 15.8 容易混淆的 · Look-alikes
 #
 # <div lang="zh">
 #
-# 三个病人都有学不动的层：`vanishing`、`frozen_layer`、`detached_branch`。下面取每个病人第一步里更新比例最小的那一层。**先猜一猜**：谁的那一层，梯度大小正常？
+# `vanishing`、`frozen_layer`、`detached_branch` 三个病人都有学不动的层。下面取每个病人第一步里更新比例最小的那一层。**先猜一猜**：谁的那一层，梯度大小正常？
 #
 # </div>
 # <div lang="en">
 #
-# Three patients have layers that do not learn: `vanishing`, `frozen_layer` and `detached_branch`. For each we take the layer with the smallest update ratio in the first step. **Guess first**: in which of them is its gradient of normal size?
+# The patients `vanishing`, `frozen_layer` and `detached_branch` all have layers that do not learn. To tell them
+# apart, we take from each the layer with the smallest update ratio in the first step. **Guess first**: in which of
+# them does that layer get a gradient of normal size?
 #
 # </div>
 
@@ -572,16 +717,26 @@ for fault in ("vanishing", "frozen_layer", "detached_branch"):
 # %% [markdown]
 # <div lang="zh">
 #
-# 梯度很小，动得也很小：消失。梯度正常，一动不动：冻结，`requires_grad` 是 `False`，或者优化器里没有它。没有梯度，也一动不动：断开。
+# 梯度和移动要放在一起看。梯度很小，动得也很小，是消失。梯度正常，却一动不动，是冻结：要么 `requires_grad` 是 `False`，要么优化器里没有它。没有梯度，也一动不动，是断开。
 #
-# 有一个陷阱：**第一层**若是用 `requires_grad=False` 冻结的，它和它前面都没有要学的东西，autograd 就不给它的输出算梯度，样子和断开一样。这时看参数的 `requires_grad`。（上面的 `0.0` 也是第一层，却有梯度：它是没有放进优化器的那种。）排在最前、没有参数的层也没有梯度，那是健康的。还有 Adam：它会把很小的梯度放大，消失的梯度只在梯度里看得出，更新比例正常（第 10 课）。
+# 有一个陷阱：如果**第一层**是用 `requires_grad=False` 冻结的，到它为止就没有要学的东西，autograd 不给它的输出算梯度，看上去和断开一样；紧跟着它一起冻结的几层也是。这时要看参数的 `requires_grad`。（上面的 `0.0` 也是第一层，却有梯度：它是没有放进优化器的那种。）排在最前、没有参数的层也没有梯度，那是健康的。
+#
+# Adam 会把很小的梯度放大，这时消失的梯度只在梯度里看得出，更新比例并不小（第 10 课）。
 #
 # </div>
 # <div lang="en">
 #
-# A tiny gradient and a tiny move: vanishing. A normal gradient and no move at all: frozen, with `requires_grad` `False` or left out of the optimizer. No gradient and no move: detached.
+# The gradient and the move together give the diagnosis. If both are tiny, the gradient vanishes. A normal gradient
+# without a move means a frozen layer: its `requires_grad` is `False`, or it was left out of the optimizer. If there
+# is neither gradient nor move, the layer is detached.
 #
-# There is a trap: if the **first** layer is frozen by `requires_grad=False`, nothing up to it requires a gradient, autograd computes none for its output, and it looks detached; then read `requires_grad` of its parameters. (The `0.0` above is a first layer too, but has a gradient: it was left out of the optimizer.) A layer at the very front without parameters has no gradient either, and is healthy. And Adam magnifies small gradients: vanishing ones then show in the gradients only, and update ratios are normal (lesson 10).
+# There is a trap. If the **first** layer is frozen by `requires_grad=False`, nothing up to it requires a gradient.
+# Autograd then computes none for its output, so the layer looks detached, as do further layers frozen right behind
+# it. Then read `requires_grad` of its parameters. (The `0.0` above is a first layer too, but has a gradient: it was
+# left out of the optimizer.) A layer without parameters at the very front has no gradient either, and is healthy.
+#
+# Adam magnifies small gradients, so vanishing ones show in the gradients only, and update ratios are not small
+# (lesson 10).
 #
 # </div>
 
@@ -596,12 +751,14 @@ for requires_grad in (True, False):
 # %% [markdown]
 # <div lang="zh">
 #
-# 下一对：`exploding` 和 `rate_too_high`，这两个病人的损失都冲上去。前者病在网络，后者病在优化器。**先猜一猜**：要在什么时候看，才分得开？
+# `exploding` 和 `rate_too_high` 也容易混淆：损失都冲上去。前者病在网络，后者病在优化器。**先猜一猜**：要在什么时候看，才分得开？
 #
 # </div>
 # <div lang="en">
 #
-# The next pair: `exploding` and `rate_too_high`, two patients whose losses shoot up. One has its illness in the network, the other in the optimizer. **Guess first**: at what time must one look to tell them apart?
+# `exploding` and `rate_too_high` are easily confused as well, because the losses of both patients shoot up. In the
+# first the fault lies in the network, in the second it lies in the optimizer. **Guess first**: when do you have to
+# look to tell them apart?
 #
 # </div>
 
@@ -619,23 +776,28 @@ for fault in (HEALTHY, "exploding", "rate_too_high"):
 # %% [markdown]
 # <div lang="zh">
 #
-# 在走第一步之前。这个 `exploding` 那时损失就大得离谱（激活函数是 tanh 的，损失可能看不出来），梯度越靠近输入越大；`rate_too_high` 那时一切正常，和健康的同一副样子，一步走完才坏。更新比例两个都大，单看它分不开：梯度之比正常而更新比例很大的，才是学习率的错。
+# 要在走第一步之前看。这个 `exploding` 那时的损失已经大得离谱（激活函数是 tanh 的，损失可能看不出来），梯度越靠近输入越大。`rate_too_high` 那时还一切正常，和健康的一样，走完一步才坏。更新比例两个都大，单看它分不开：梯度之比正常，更新比例却很大，才是学习率的错。
 #
 # </div>
 # <div lang="en">
 #
-# Before the first step. By then the loss of this `exploding` is far too large already (with tanh it may look normal), and its gradients grow towards the input; those of `rate_too_high` are as normal as the healthy one's, and it is the step that ruins it. The update ratio is large for both and does not tell them apart by itself: it is the learning rate only if the quotient of gradients is normal.
+# You have to look before the first step. At that time the loss of this `exploding` patient is already far too large
+# (with tanh it may look normal), and its gradients grow towards the input. The loss and the gradients of
+# `rate_too_high` are still as normal as the healthy one's, because it is the step that ruins it. The update ratio is
+# large for both patients, so by itself it does not tell them apart. It points to the learning rate only if the
+# quotient of the gradients is normal.
 #
 # </div>
 #
 # <div lang="zh">
 #
-# 再来一对：`shuffled_labels` 和健康的。标签被打乱了，网络本身没有病。**先猜一猜**：激活、梯度、更新比例里，哪个会说出来？
+# 再来比较 `shuffled_labels` 和健康的病人。网络本身没有病，只是标签被打乱了。**先猜一猜**：激活、梯度、更新比例里，哪个会说出来？
 #
 # </div>
 # <div lang="en">
 #
-# Another pair: `shuffled_labels` and the healthy one. The labels have been shuffled, and nothing is wrong with the network. **Guess first**: which of activations, gradients and update ratios gives it away?
+# With `shuffled_labels` nothing is wrong with the network: only the labels have been shuffled. We compare this
+# patient with the healthy one. **Guess first**: which of activations, gradients and update ratios gives it away?
 #
 # </div>
 
@@ -654,27 +816,45 @@ for fault in (HEALTHY, "shuffled_labels"):
 # %% [markdown]
 # <div lang="zh">
 #
-# 一个也不会：开头的数和健康的几乎一样（激活没有打印，上面的猜题比过），只是什么也没有学到，损失停在瞎猜的 $\ln C$ 附近，$C$ 是类别数。排除了其他所有的病，才轮到数据。损失是在**没见过**的数据上量的；同一批数据反复训练，打乱的标签也背得下来。
+# 激活、梯度、更新比例都不会：梯度和更新比例印在上面，激活在猜题里比过，开头的这三样和健康的都几乎一样。可是网络什么也没有学到，损失停在瞎猜的 $\ln C$ 附近，$C$ 是类别数。排除了其他所有的病，才轮到数据。
+#
+# 注意，损失是在**没见过**的数据上量的；同一批数据反复训练，打乱的标签也背得下来。
 #
 # </div>
 # <div lang="en">
 #
-# None does: at first they are nearly the healthy one's (activations, not printed, were compared by the guess), but nothing is learnt, and the loss stays near the $\ln C$ of guessing, with $C$ classes. Suspect the data only when all else is excluded. This loss is measured on **new** data; trained on one batch again and again, a network can learn shuffled labels by heart.
+# Neither activations nor gradients nor update ratios give the shuffled labels away. Gradient and ratio are printed
+# above, and the guess compared the activations: at first, all three are nearly as in the healthy patient. Yet the
+# network learns nothing. Its loss stays near $\ln C$, which is what guessing gives with $C$ classes. So suspect the
+# data only after you have excluded everything else.
+#
+# Note that this loss is measured on **new** data. A network that is trained on one batch again and again can learn even
+# shuffled labels by heart.
 #
 # </div>
-#
+
+# %% [markdown]
 # <div lang="zh">
 #
-# 最后两种藏得最深。批归一化在训练模式下，把每个通道的均值变成 0、标准差变成约 1，再乘 `weight`、加 `bias`（开始时是 1 和 0）；在评估模式下用的是存着的统计量，就可能不对。直接看 `module.training` 也行，但只看归一化层：别的模块在评估模式，不一定有病。别人挂在模块和参数上的钩子，`list_hooks`（第 08 课）都列得出来。
+# 剩下的 `norm_in_eval` 和 `forgotten_hook` 藏得最深。批归一化在训练模式下，把每个通道的均值变成 0、标准差变成约 1，再乘 `weight`、加 `bias`（开始时是 1 和 0）。在评估模式下，它用的是存着的统计量，均值和标准差就可能不对。直接看 `module.training` 也行，但只能看归一化层，因为别的模块在评估模式，不一定有病。
+#
+# 别人挂在模块和参数上的钩子，`list_hooks`（第 08 课）都列得出来。
 #
 # **先猜一猜**：模型上有钩子，就是病了吗？
 #
 # </div>
 # <div lang="en">
 #
-# The last two hide best. In training mode, batch normalisation gives every channel mean 0 and standard deviation about 1, then multiplies by `weight` and adds `bias` (1 and 0 at first); in evaluation mode it uses stored statistics, and both may be off. `module.training` tells too, but ask normalisation layers only: others may be in evaluation mode without harm. Others' hooks on modules and parameters are listed by `list_hooks` (lesson 08).
+# The last two faults, `norm_in_eval` and `forgotten_hook`, are the hardest to see.
 #
-# **Guess first**: is a model ill because there is a hook on it?
+# In training mode, batch normalisation gives every channel mean 0 and standard deviation about 1, then multiplies by
+# `weight` and adds `bias` (1 and 0 at first). In evaluation mode it uses stored statistics, and so both mean and
+# standard deviation may be off. You can also read `module.training`, but only of normalisation layers, since others
+# may be in evaluation mode without harm.
+#
+# Hooks that others put on modules and parameters are listed by `list_hooks` (lesson 08).
+#
+# **Guess first**: if there is a hook on a model, is something wrong with the model?
 #
 # </div>
 
@@ -695,23 +875,36 @@ for fault in (HEALTHY, "forgotten_hook"):
 # %% [markdown]
 # <div lang="zh">
 #
-# 两层归一化里，只有 `embed.level` 在评估模式。钩子呢？有钩子不一定有病：健康的病人身上也有，只看不改。这里凭名字就认得出，别处的代码可不会这样起名，要看它**做了什么**。只要钩子在第一批数据上就起作用，有一个办法总能查出来：`build()` 每次给出同样的初始值，所以造两个一样的，把其中一个的钩子全部取下，用这批数据，比损失和梯度。
+# 两层归一化里，只有 `embed.level` 在评估模式。
+#
+# 有钩子不一定有病：健康的病人身上也有钩子，只看不改。这里凭名字就认得出，别处的代码可不会这样起名，要看钩子**做了什么**。只要它改动了第一批数据的损失或梯度，有一个办法总能查出来：`build()` 每次给出同样的初始值，所以造两个一样的，把其中一个的钩子全部取下，用这批数据比较损失和梯度。
 #
 # </div>
 # <div lang="en">
 #
-# Of the two normalisations only `embed.level` is in evaluation mode. And hooks? Not every patient with one is ill: healthy ones carry hooks as well, which look and change nothing. Here the names give them away, but elsewhere names will not: see what a hook **does**. There is a test for any hook that acts on the first batch already: `build()` always gives the same initial values, so make two models, take all hooks off one of them, and compare loss and gradients for that batch.
+# Of the two normalisation layers, only `embed.level` is in evaluation mode.
+#
+# A hook by itself is no fault: healthy patients carry hooks as well, which look and change nothing. Here you can tell
+# the bad ones by their names, but elsewhere names will not help, so find out what a hook **does**. If it changes the
+# loss or the gradients of the first batch, there is a test that always finds it. Since `build()` always gives the
+# same initial values, make two models, take all hooks off one of them, and compare the loss and the gradients of both
+# for that batch.
 #
 # </div>
 #
 # <div lang="zh">
 #
-# 最后还缺一样：多大才算大？这要看是什么网络，所以自己量：收治一打健康的病人，看每个数的范围。下面最大的更新比例取自所有的步，不像 15.7 节的 `ratio` 只看第一步；门槛要和同一种数比。每种故障也可以这样量，门槛就放在两者之间。
+# 还有一个问题：多大才算太大？这要看是什么网络，所以自己量：收治一打健康的病人，看每个数的范围。每种故障也可以这样量，门槛就放在两者之间。门槛要和同一种数比：下面最大的更新比例取自所有的步，15.7 节的 `ratio` 只看第一步。
 #
 # </div>
 # <div lang="en">
 #
-# One thing is still missing: how large is large? That depends on the network, so measure: admit a dozen healthy patients, and see the range of each. The largest ratio below is over all steps, unlike the `ratio` of section 15.7, of the first step alone; compare like with like. Do the same with each fault, and put your threshold between the two.
+# One question is still open: how large is too large? That depends on the network, so measure it. Admit a dozen
+# healthy patients, and see the range of each number. Do the same with each fault, and put your threshold between the
+# two ranges.
+#
+# Compare like with like: the largest ratio below is over all steps, while the `ratio` of section 15.7 is of the first
+# step alone.
 #
 # </div>
 
@@ -732,12 +925,31 @@ for name, values in numbers.items():
 #
 # <div lang="zh">
 #
-# 写 `diagnose_run(build, data)`：`build()` 给出 `(model, optimizer)`，每次都是同样的初始值；`data` 是 `(x, y)` 的列表，每步一批，损失是 `F.cross_entropy(model(x), y)`。返回 `HEALTHY` 或 `FAULTS` 里的一个名字。可以训练，可以训练几次，可以用 `train`、`TrainingPanel`、前面三个练习。用没有见过的病人来评分：九成对，每种故障至少认出一次，三个健康的至多冤枉一个，同一个病人再问一遍回答一样，就是满分。评一次要一分钟左右，每个病人训练几次就更久。不要改 `data`，不要留下钩子；随机数发生器的状态要和原来一样，所以也不要 `torch.manual_seed`。
+# 现在你是医生，病人没有标签。写 `diagnose_run(build, data)`，返回 `HEALTHY` 或 `FAULTS` 里的一个名字。
+#
+# - `build()` 给出 `(model, optimizer)`，每次都是同样的初始值。
+# - `data` 是 `(x, y)` 的列表，每步一批，损失是 `F.cross_entropy(model(x), y)`。
+# - 可以训练，可以训练几次；可以用 `train`、`TrainingPanel` 和前面三个练习。
+# - 不要改 `data`，不要留下钩子；随机数发生器的状态要和原来一样，所以也不要 `torch.manual_seed`。
+#
+# 评分用的是没有见过的病人。九成对，每种故障至少认出一次，三个健康的至多冤枉一个，同一个病人再问一遍回答一样，就是满分。评一次要一分钟左右，每个病人训练几次就更久。
 #
 # </div>
 # <div lang="en">
 #
-# Write `diagnose_run(build, data)`: `build()` gives `(model, optimizer)`, always with the same initial values; `data` is a list of `(x, y)`, a batch per step, and the loss is `F.cross_entropy(model(x), y)`. Return `HEALTHY` or one of the names in `FAULTS`. You may train, also several times, and use `train`, `TrainingPanel` and the three exercises above. It is scored on patients that it has never seen: full marks take nine in ten right, each fault recognised at least once, at most one of three healthy ones called ill, and the same answer when a patient is shown again. Scoring takes about a minute, and longer if you train each patient several times. Do not change `data`, leave no hooks on, and leave the state of the random number generator as it was, so no `torch.manual_seed` either.
+# Now you are the doctor, and your patients have no labels. Write `diagnose_run(build, data)`, which returns `HEALTHY`
+# or one of the names in `FAULTS`.
+#
+# - `build()` gives `(model, optimizer)`, always with the same initial values.
+# - `data` is a list of `(x, y)`, a batch per step, and the loss is `F.cross_entropy(model(x), y)`.
+# - You may train, also several times, and use `train`, `TrainingPanel` and the three exercises above.
+# - Do not change `data`, take off your hooks, and keep the state of the random number generator as it was, so no
+#   `torch.manual_seed` either.
+#
+# Your function is scored on patients that it has never seen. For full marks, nine in ten answers must be right, each
+# fault must be recognised at least once, at most one of three healthy patients may be called ill, and the answer must
+# be the same when a patient is shown again. Scoring takes about a minute, and longer if you train each patient
+# several times.
 #
 # </div>
 
@@ -811,7 +1023,7 @@ def diagnose_run(build, data):
         return "norm_in_eval"
     if start[0] > 15 * min(start):
         return "exploding"
-    if early > 0.2:  # a healthy step moves a layer by a few hundredths of its length
+    if early > 0.2:  # a healthy step moves most layers by a few hundredths at most
         return "rate_too_high"
     if broken:  # though gradients and updates were of ordinary size
         return "bad_sample"
@@ -835,12 +1047,14 @@ check("15.4", diagnose_run)
 #
 # <div lang="zh">
 #
-# 最后一个病人没有写 `fault`。损失很好，看起来可以回家。先看仪表，写下你的诊断：哪一层，什么病？再打开答案。你的 `diagnose_run` 怎么说？
+# 最后一个病人没有写 `fault`。它的损失很好，看起来可以回家。先看仪表，写下你的诊断：哪一层，什么病？再打开答案。你的 `diagnose_run` 怎么说？
 #
 # </div>
 # <div lang="en">
 #
-# The last patient comes without a `fault`. Its loss is fine, and it looks ready to go home. Read the panel first and write down your diagnosis: which layer, and what illness? Then open the answer. What does your `diagnose_run` say?
+# The last patient comes in without a `fault`. Its loss is fine, and it looks ready to go home. Read the panel first
+# and write down your diagnosis: which layer is at fault, and what is wrong with it? Then open the answer. And what
+# does your `diagnose_run` say?
 #
 # </div>
 
@@ -861,7 +1075,9 @@ panel
 #
 # <details><summary>答案</summary>
 #
-# 梯度不是一层一层小下去的，而是在 `hidden2.mix` 前面突然小了约一百倍，再往前的全都跟着小：不是消失，是有人在中间动了手。激活一切正常，所以不在前向传播里。前面各层的更新比例，比 `hidden2` 的也小一百多倍，它们几乎没有学；损失照样降，靠的是后面的层。下面 `list_hooks` 找到了它：一个反向钩子，把梯度缩小了。取下它，前面的梯度就回来了，损失也低得多。这个病人用的是 SGD；换成 Adam，小梯度会被放大回来（第 10 课），露馅的就可能只有梯度了。
+# 梯度不是一层一层小下去的，而是到了 `hidden2.mix` 前面，突然小了约一百倍，再往前的全都跟着小。所以不是消失，是有人在中间动了手。激活一切正常，病不在前向传播里。前面各层的更新比例，也比 `hidden2` 的小一百多倍：它们几乎没有学，损失照样降，靠的是后面的层。
+#
+# `list_hooks` 找到了原因：一个反向钩子，把梯度缩小了。取下它，前面的梯度就回来了，损失也低得多。这个病人用的是 SGD。换成 Adam，小梯度会被放大回来（第 10 课），露馅的就可能只有梯度了。
 #
 # </details>
 #
@@ -870,7 +1086,15 @@ panel
 #
 # <details><summary>Answer</summary>
 #
-# The gradient does not shrink layer by layer: just before `hidden2.mix` it falls about a hundredfold, and all before are smaller by as much. That is not vanishing; somebody interferes in between. Activations are normal, so the fault is not in the forward pass. The update ratios of the layers before are over a hundred times smaller than those of `hidden2`, too: they hardly learn, and the loss comes down thanks to the later layers. Below, `list_hooks` finds it: a backward hook that shrinks gradients. Take it off, and the gradients before that layer are back and the loss is far lower. This patient is trained by SGD; Adam would magnify the small gradients again (lesson 10), and then only the gradients might give it away.
+# The gradient does not shrink layer by layer. Just before `hidden2.mix` it falls about a hundredfold, and all
+# gradients further in front are smaller by as much. So this is not vanishing: something interferes at that place. The
+# activations are normal, so the fault is not in the forward pass. The update ratios of the layers in front are over a
+# hundred times smaller than those of `hidden2`, too. These layers hardly learn, and the loss comes down thanks to the
+# later ones.
+#
+# `list_hooks` finds the cause below, a backward hook that shrinks gradients. Take it off, and the gradients in front
+# are back and the loss is far lower. This patient is trained by SGD. Adam would magnify the small gradients again
+# (lesson 10), and then only the gradients might give the hook away.
 #
 # </details>
 #
@@ -894,36 +1118,32 @@ print("the label was:", patient.fault)
 # ## 15.10 小结 · Recap
 #
 # <div lang="zh">
-#
-# 1. 损失好，不等于每一层都在学；损失坏，也说不出是什么病。
-# 2. 梯度消失是一层一层小下去；断开是没有梯度；冻结是有梯度而不动（`requires_grad=False` 的第一层除外）。
-# 3. 死掉的 ReLU 要一个单元一个单元地数：对任何样本都不为正的才算。
-# 4. 更新比例量的是结果，学习率太高，第一步就看得出。
-# 5. `nan` 要在它出现的那一步、那一层抓住：批归一化会把它传给整批。
-#
+# 1. 损失好，不等于每一层都在学；损失坏，也看不出是什么病。
+# 2. 梯度消失，是梯度一层一层小下去。断开的一支没有梯度。冻结的层有梯度，却一动不动。但是，用 `requires_grad=False` 冻结、前面又没有要学的层，就没有梯度，因为 autograd 在那里用不着它。
+# 3. 死掉的 ReLU 要一个单元一个单元地找：对任何样本都不为正的才算。
+# 4. 更新比例量的是参数到底动了多少，所以学习率太高，第一步就看得出。
+# 5. `nan` 要在它出现的那一步、那一层抓住，因为训练时批归一化会把它传给整批。
 # </div>
 # <div lang="en">
-#
-# 1. A good loss does not mean that every layer learns, and a bad one does not tell what is wrong.
-# 2. Vanishing gradients shrink layer by layer; a detached branch has none; a frozen layer has one and does not move, except for a first layer with `requires_grad=False`.
-# 3. Count dead ReLUs by units: only those that are positive for no sample at all.
-# 4. Update ratios measure the outcome: too high a learning rate shows in the very first step.
-# 5. Catch a `nan` in the step and layer where it appears: batch normalisation spreads it over the batch.
-#
+# 1. A good loss does not mean that every layer learns, and a bad loss does not tell what is wrong.
+# 2. Vanishing gradients shrink layer by layer. A detached branch has no gradient. A frozen layer has a gradient and still does not move. But a layer frozen by `requires_grad=False` has no gradient if nothing before it is trained, because autograd does not need one there.
+# 3. To find dead ReLUs, look at each unit: it is dead only if it is positive for no sample at all.
+# 4. Update ratios measure how far the parameters really move, so too high a learning rate shows in the very first step.
+# 5. Catch a `nan` in the step and the layer in which it appears, because in training batch normalisation spreads it over the whole batch.
 # </div>
 
 # %% [markdown]
 # ## 15.11 回想一下 · Recall
 #
 # <div lang="zh">
-# <details><summary>1. 一层的参数一动不动，要看什么才知道是冻结还是断开？</summary>看损失对它输出的梯度：冻结的层有梯度，断开的没有；如果是第一层，就看参数的 <code>requires_grad</code>。</details>
-# <details><summary>2. 为什么 <code>exploding</code> 和 <code>rate_too_high</code> 要在第一步就分开？</summary>前者一步还没走，梯度就已经越靠近输入越大；后者要走了一步才坏。</details>
-# <details><summary>3. 所有仪表都正常，损失却停在 $\ln C$，先怀疑什么？</summary>先怀疑标签：标签打乱了，开头的仪表全都正常，只是学不到东西。</details>
+# <details><summary>1. 一层的参数一动不动，要看什么才知道是冻结还是断开？</summary>看损失对它输出的梯度：冻结的层有梯度，断开的没有。如果它前面没有要学的层，就看参数的 <code>requires_grad</code>。</details>
+# <details><summary>2. 为什么 <code>exploding</code> 和 <code>rate_too_high</code> 要在第一步就分开？</summary><code>exploding</code> 的梯度，一步还没走就已经越靠近输入越大；<code>rate_too_high</code> 那时还正常，走了一步才坏。</details>
+# <details><summary>3. 所有仪表都正常，损失却停在 $\ln C$，先怀疑什么？</summary>先怀疑标签。标签打乱了，开头的仪表全都正常，只是网络学不到东西。</details>
 # </div>
 # <div lang="en">
-# <details><summary>1. The parameters of a layer do not move at all. What tells you whether it is frozen or detached?</summary>The gradient with respect to its output tells: a frozen layer has one, a detached one has none. For a first layer, look at <code>requires_grad</code>.</details>
-# <details><summary>2. Why must <code>exploding</code> and <code>rate_too_high</code> be told apart in the first step?</summary>The gradients of the first grow towards the input before any step is made; the second is ruined by a step.</details>
-# <details><summary>3. All instruments read normal, but the loss stays at $\ln C$. What do you suspect first?</summary>Suspect the labels first: with shuffled ones the instruments read normal at the start, only nothing is learnt.</details>
+# <details><summary>1. The parameters of a layer do not move at all. What tells you whether it is frozen or detached?</summary>Look at the gradient with respect to its output: a frozen layer has one, and a detached layer has none. If nothing before it is trained, look at <code>requires_grad</code> of its parameters instead.</details>
+# <details><summary>2. Why must <code>exploding</code> and <code>rate_too_high</code> be told apart in the first step?</summary>In <code>exploding</code> the gradients grow towards the input before any step is made. In <code>rate_too_high</code> they are still normal then, and it is the step that ruins the network.</details>
+# <details><summary>3. All instruments read normal, but the loss stays at $\ln C$. What do you suspect first?</summary>Suspect the labels first. If they are shuffled, all instruments read normal at the start, but the network learns nothing.</details>
 # </div>
 
 # %% [markdown]
@@ -931,12 +1151,21 @@ print("the label was:", patient.fault)
 #
 # <div lang="zh">
 #
-# 更新比例是 Andrej Karpathy 的 makemore 课里反复看的一个数，他的经验是千分之一上下（那是训练稳定以后；15.7 节的表列的是第一步里最大的一层，要大得多）。`wandb.watch` 记梯度的直方图，也可以记参数的，TensorBoard 记你写进去的；PyTorch 的 `torch.autograd.detect_anomaly` 找反向传播里的 `nan`。大模型的训练日志（例如 OPT-175B 的）里，写满了这一课的病：损失尖峰，训练发散。下面是你的进度。
+# 更新比例是 Andrej Karpathy 在 makemore 课第三讲里看的一个数，他的经验是千分之一上下。那是训练稳定以后；15.7 节的表列的是第一步里最大的一层，要大得多。
+#
+# `wandb.watch` 记梯度的直方图，也可以记参数的；TensorBoard 记你写进去的；PyTorch 的 `torch.autograd.detect_anomaly` 找反向传播里的 `nan`。大模型公开的训练日志，例如 OPT-175B 的，写满了这一课的病：损失尖峰，训练发散。下面是你的进度。
 #
 # </div>
 # <div lang="en">
 #
-# Update ratios are a number that Andrej Karpathy watches all through his makemore lectures; about a thousandth is his rule of thumb (for training that has settled; the table of section 15.7 takes the largest layer of the first step, which is far more). `wandb.watch` keeps histograms of gradients, and of parameters if asked, TensorBoard those that you write, and PyTorch's `torch.autograd.detect_anomaly` finds a `nan` in backward. The published logbooks of large runs, such as that of OPT-175B, are full of this lesson's illnesses: spikes of the loss and runs that diverge. Below is your progress.
+# Andrej Karpathy watches update ratios in the third of his makemore lectures, and his rule of thumb is about a
+# thousandth. This is meant for training that has settled. The table of section 15.7 takes the largest layer of the
+# first step, which is far more.
+#
+# Tools keep such numbers for you: `wandb.watch` keeps histograms of gradients, and of parameters if you ask for them,
+# and TensorBoard keeps whatever you write to it. PyTorch's `torch.autograd.detect_anomaly` finds a `nan` in backward.
+# The published logbooks of large runs, such as that of OPT-175B, are full of this lesson's illnesses: spikes of the
+# loss and runs that diverge. Below you see your progress.
 #
 # </div>
 

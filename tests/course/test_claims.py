@@ -18,7 +18,8 @@ CLAIMS = [
 
 @pytest.mark.parametrize("lesson", LESSONS)
 def test_no_statement_without_a_claim_and_no_claim_without_its_statement(lesson):
-    assert [claim.says for claim in claims(lesson)] == sentences(catalog.find(lesson))
+    listed = f"tests/claims/{lesson}.yml lists every sentence of the boxes, the recap and the recall answers, in order"
+    assert [claim.says for claim in claims(lesson)] == sentences(catalog.find(lesson)), listed
 
 
 @pytest.mark.parametrize(("lesson", "claim"), CLAIMS)
