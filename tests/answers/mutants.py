@@ -4,6 +4,7 @@
     python -m tests.answers.mutants 02 05.3         those of these lessons or exercises
     python -m tests.answers.mutants --seeds 20 02   and whether their messages stay the same for 20 first seeds
     python -m tests.answers.mutants --known 200     the same for the known answers themselves, without mutants
+    python -m tests.answers.mutants --known 50:200 15.4     the first seeds 50 to 199 alone: a long run in parts
 
 A mutant that passes is either a gap in the exercise, or right. Those that are right stand in
 tests/answers/lesson_NN/survivors.yml with the reason, by exercise and by change ("old => new", where * stands for
@@ -24,7 +25,8 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
@@ -39,6 +41,7 @@ from tests.answers import answers, reference, verdict_on
 from tests.answers.mutations import Mutant, mutants, steps
 
 _SECONDS = 20  # per check: some mutants never end
+_SEEDS_AT_ONCE = 10  # of known answers: a process looks for the cases of a first seed once, for all of them
 
 
 class Tried(NamedTuple):
@@ -162,63 +165,94 @@ def tried(exercise_id: str, seeds: int = 1, sample: int | None = None) -> list[T
     ]
 
 
-def known(exercise_id: str, seeds: int) -> list[Tried]:
-    """Check the known answers to an exercise with so many first seeds."""
+def known(exercise_id: str, seeds: range) -> dict[str, tuple[str, Counter[str]]]:
+    """Check the known answers to an exercise with these first seeds; return what each must hear, and what it heard."""
     exercise = find(exercise_id)
-    return [
-        Tried(
-            a.name, a.mistake or "right", a.typed(), tuple(said(exercise, a.typed(), n) for n in range(seeds))
+    return {
+        f"{a.known_as} at {a.place}": (
+            "correct" if a.mistake is None else f"{a.mistake} {a.points}",
+            Counter(said(exercise, a.typed(), n) for n in seeds),
         )
         for a in answers()
         if a.exercise == exercise_id
-    ]
+    }
 
 
-def _work(task: tuple[str, int, bool]) -> tuple[str, list[Tried], float]:
-    exercise_id, seeds, only_known = task
+def _mutants_of(task: tuple[str, int]) -> tuple[str, list[Tried], float]:
     begun = time.monotonic()
-    found = known(exercise_id, seeds) if only_known else tried(exercise_id, seeds)
-    return exercise_id, found, time.monotonic() - begun
+    return task[0], tried(*task), time.monotonic() - begun
+
+
+def _known_of(task: tuple[str, range]) -> tuple[str, range, dict[str, tuple[str, Counter[str]]], float]:
+    begun = time.monotonic()
+    return *task, known(*task), time.monotonic() - begun
+
+
+def _in_processes(work: Callable[..., Any], tasks: list[Any]) -> Iterator[Any]:
+    """Yield what the tasks return, as they end. Whatever an answer does to its process, the next task does not see it."""
+    with multiprocessing.get_context("fork").Pool(os.cpu_count(), maxtasksperchild=1) as pool:
+        yield from pool.imap_unordered(work, tasks, chunksize=1)
+
+
+def check_known(ids: list[str], seeds: range) -> int:
+    """Check the known answers to these exercises and print each that hears something else; return how often."""
+    begun, flips, checks = time.monotonic(), 0, 0
+    tasks = [
+        (id, seeds[first : first + _SEEDS_AT_ONCE])
+        for id in ids
+        for first in range(0, len(seeds), _SEEDS_AT_ONCE)
+    ]
+    for id, part, found, taken in _in_processes(_known_of, tasks):
+        others = {name: heard for name, (due, heard) in found.items() if set(heard) != {due}}
+        print(
+            f"{id}: {len(found)} answers, first seeds {part.start} to {part.stop - 1}, {len(others)} flip, {taken:.0f} s",
+            flush=True,
+        )
+        for name, heard in others.items():
+            print(f"  flips: {name} {dict(heard)}", flush=True)
+        flips, checks = flips + len(others), checks + len(found) * len(part)
+    print(f"{checks} checks, {flips} flips, {time.monotonic() - begun:.0f} s")
+    return flips
+
+
+def check_mutants(ids: list[str], seeds: int) -> int:
+    """Check the mutants of these exercises and print those that need a look; return how many lines need one."""
+    begun, count, bad, flips, used = time.monotonic(), 0, 0, 0, set()
+    for id, found, taken in _in_processes(_mutants_of, [(id, seeds) for id in ids]):
+        survivors = [t for t in found if "correct" in t.said]
+        unexplained = [t for t in survivors if not (fits := reason(id, t.change)) or used.add((id, fits))]
+        changing = [t for t in found if len(set(t.said)) > 1]
+        print(
+            f"{id}: {len(found)} tried, {len(survivors)} pass, {len(unexplained)} unexplained, "
+            f"{len(changing)} flip, {taken:.0f} s",
+            flush=True,
+        )
+        for t in unexplained:
+            print(f"  passes: {t.change}    ({t.answer})")
+        for t in changing:
+            print(f"  flips: {t.change}    ({t.answer}) {dict(Counter(t.said))}")
+        count, bad, flips = count + len(found), bad + len(unexplained), flips + len(changing)
+    print(f"{count} tried, {bad} unexplained survivors, {flips} flips, {time.monotonic() - begun:.0f} s")
+    unused = [(id, p) for id in ids for p in reviewed(id.split(".")[0]).get(id, {}) if (id, p) not in used]
+    for id, pattern in unused:
+        print(f"  {id}: no surviving mutant fits {pattern!r}")
+    return bad + flips + len(unused)
 
 
 def main(arguments: list[str]) -> int:
     """Run from the command line; return the exit status."""
-    seeds, only_known = 1, False
+    options = {}
     for option in ("--seeds", "--known"):
         if option in arguments:
             at = arguments.index(option)
-            seeds, only_known = int(arguments[at + 1]), option == "--known"
+            options[option] = arguments[at + 1]
             del arguments[at : at + 2]
     ids = [e.id for lesson in lessons() for e in of_lesson(lesson)]
     ids = [id for id in ids if not arguments or id in arguments or id.split(".")[0] in arguments]
-    begun, count, bad, flips, used = time.monotonic(), 0, 0, 0, set()
-    # One process per exercise: whatever a mutant does to its process, the next exercise does not see it.
-    with multiprocessing.get_context("fork").Pool(os.cpu_count(), maxtasksperchild=1) as pool:
-        for id, found, taken in pool.imap_unordered(
-            _work, [(id, seeds, only_known) for id in ids], chunksize=1
-        ):
-            survivors = [t for t in found if "correct" in t.said and not only_known]
-            unexplained = [t for t in survivors if not (fits := reason(id, t.change)) or used.add((id, fits))]
-            changing = [t for t in found if len(set(t.said)) > 1]
-            print(
-                f"{id}: {len(found)} tried, {len(survivors)} pass, {len(unexplained)} unexplained, "
-                f"{len(changing)} flip, {taken:.0f} s",
-                flush=True,
-            )
-            for t in unexplained:
-                print(f"  passes: {t.change}    ({t.answer})")
-            for t in changing:
-                print(
-                    f"  flips: {t.change}    ({t.answer}) { ({said: t.said.count(said) for said in t.said}) }"
-                )
-            count, bad, flips = count + len(found), bad + len(unexplained), flips + len(changing)
-    print(f"{count} tried, {bad} unexplained survivors, {flips} flips, {time.monotonic() - begun:.0f} s")
-    if only_known:
-        return bool(flips)
-    unused = [(id, p) for id in ids for p in reviewed(id.split(".")[0]).get(id, {}) if (id, p) not in used]
-    for id, pattern in unused:
-        print(f"  {id}: no surviving mutant fits {pattern!r}")
-    return bool(bad or flips or unused)
+    if "--known" in options:
+        first, _, last = options["--known"].rpartition(":")
+        return bool(check_known(ids, range(int(first or 0), int(last))))
+    return bool(check_mutants(ids, int(options.get("--seeds", 1))))
 
 
 if __name__ == "__main__":
