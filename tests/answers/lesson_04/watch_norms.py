@@ -390,3 +390,42 @@ def watch_norms(model, seen):
             seen.append((name, grad.norm().item()))
 
     return [p.register_hook(partial(note, n)) for n, p in model.named_parameters() if p.requires_grad]
+
+
+@mistake("04.4", "difference_of_norms", points=4)
+def watch_norms(model, seen):
+    """Right only where the gradients of two passes point in one direction."""
+    handles = []
+
+    def attach(name, p):
+        last = {}
+
+        def before(grad):
+            last["norm"] = 0.0 if p.grad is None else p.grad.norm().item()
+
+        def after(p):
+            seen.append((name, p.grad.norm().item() - last["norm"]))
+
+        handles.append(p.register_hook(before))
+        handles.append(p.register_post_accumulate_grad_hook(after))
+
+    for name, p in model.named_parameters():
+        if p.requires_grad:
+            attach(name, p)
+    return handles
+
+
+@mistake("04.4", "difference_of_norms", points=4)
+def watch_norms(model, seen):
+    last = {}
+
+    def note(name, p):
+        norm = p.grad.norm().item()
+        seen.append((name, norm - last.get(name, 0.0)))
+        last[name] = norm
+
+    return [
+        p.register_post_accumulate_grad_hook(partial(note, name))
+        for name, p in model.named_parameters()
+        if p.requires_grad
+    ]

@@ -256,7 +256,7 @@ def pool_mask(features, size):
     return mask.view_as(features)
 
 
-@unnamed("07.2", "routes")
+@mistake("07.2", "old_gradient")
 def pool_mask(features, size):
     features.requires_grad_()
     F.max_pool2d(features, size).sum().backward()
@@ -276,3 +276,10 @@ def pool_mask(features, size):
     index = F.max_pool2d(features - 1e-4 * order, size, return_indices=True)[1]
     mask = torch.zeros_like(features, dtype=torch.bool).flatten(2)
     return mask.scatter(2, index.flatten(2), True).view_as(features)
+
+
+@mistake("07.2", "old_gradient")
+def pool_mask(features, size):
+    features.requires_grad_(True)
+    F.max_pool2d(features, size).sum().backward()
+    return features.grad != 0

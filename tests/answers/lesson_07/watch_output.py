@@ -8,6 +8,15 @@ from tests.answers import alternative, edited, mistake, unnamed
 @alternative("07.4")
 def watch_output(layer, seen):
     def catch(module, args, output):
+        if output.requires_grad:
+            output.register_hook(lambda grad: seen.append(grad.clone()))
+
+    return layer.register_forward_hook(catch)
+
+
+@mistake("07.4", "frozen_crash", points=4)
+def watch_output(layer, seen):
+    def catch(module, args, output):
         if torch.is_grad_enabled():
             output.register_hook(lambda grad: seen.append(grad.clone()))
 

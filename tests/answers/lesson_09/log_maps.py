@@ -168,3 +168,24 @@ edited(
     ("add_image(tag, picture,", "add_image(tag, picture.mul_(255).round_().div_(255),"),
     points=4,
 )
+
+
+@mistake("09.3", "one_size")
+def log_maps(folder, tag, pictures):
+    """All pictures get the size of the first one."""
+    height, width = next(iter(pictures.values())).shape
+    with SummaryWriter(folder) as writer:
+        for step, picture in pictures.items():
+            writer.add_image(tag, picture, step, dataformats="HW")
+    reader = EventAccumulator(folder, size_guidance={"images": 0}).Reload()
+    return [(e.step, height, width) for e in reader.Images(tag)]
+
+
+@mistake("09.3", "one_size")
+def log_maps(folder, tag, pictures):
+    """The size of the picture that the loop wrote last is left over."""
+    with SummaryWriter(folder) as writer:
+        for step, picture in pictures.items():
+            writer.add_image(tag, picture, step, dataformats="HW")
+    reader = EventAccumulator(folder, size_guidance={"images": 0}).Reload()
+    return [(e.step, *picture.shape) for e in reader.Images(tag)]

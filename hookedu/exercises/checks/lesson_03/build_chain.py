@@ -103,6 +103,16 @@ def _places(saw: Any, key: Key) -> tuple[str, str]:
     return f"x.grad == {show(key.final_again)}", f"x.grad == {show(saw.x_again)}"
 
 
+def _held(key: Key) -> str:
+    """Return as code what `seen` holds before the call, if it is anything."""
+    return f"seen = {key.before}; " if key.before else ""
+
+
+def _new(key: Key) -> str:
+    """Return the part of `seen` that is new, as code."""
+    return f"seen[{len(key.before)}:]" if key.before else "seen"
+
+
 EXERCISE = Exercise(
     PROBE,
     key=Key,
@@ -124,7 +134,9 @@ EXERCISE = Exercise(
             ok=lambda saw, key: same(saw.seen, key.looks) and not saw.early,
             points=2,
             essential=True,
-            got=lambda saw, key: f"seen == {shared.told(saw.seen, key.looks)}",
+            given=lambda saw, key: f"{_held(key)}factors = {key.factors}; {key.graph}",
+            expected=lambda saw, key: f"{_new(key)} == {show(key.looks)}",
+            got=lambda saw, key: f"{_new(key)} == {shared.told(saw.seen, key.looks)}",
             mistakes={
                 "asks_too_early": lambda saw, key: saw.early,
                 "removed_at_once": lambda saw, key: not saw.hooks and saw.of_y,

@@ -49,19 +49,20 @@ class _Key:
         self.second = {
             name: None if grad is None else SCALES[1] / SCALES[-1] * grad for name, grad in self.grads.items()
         }
-        self.norms = {(n, name): scale * norm for n, scale in enumerate(SCALES) for name, norm in seen}
+        self.norms = {(n, name): abs(scale) * norm for n, scale in enumerate(SCALES) for name, norm in seen}
         self.trained, self.order = list(trained), [name for name, _ in seen]
         self.names = self.order * len(SCALES)
         self.own = {(n, name): trained[name].norm().item() for n, name in self.norms}
-        # What .grad holds after each pass, and its difference to what it held before; the norms are those of the
-        # first pass times SCALES.
-        self.summed, self.differences = self._scaled(1, 3, 4), self._scaled(1, 2, 1)
+        # What .grad holds after each pass (the sums of SCALES are 1, -1, and 4 after zero_grad), and what differs from it
+        # when what it held after the pass before is subtracted: the gradients, or their norms, also where 0 is held.
+        self.summed, self.differences = self._scaled(1, 1, 4), self._scaled(1, 2, 5)
+        self.norm_differences = [self._scaled(1, 0, 3), self._scaled(1, 0, 4)]
         self.first, self.totals = self._scaled(1, 1, 1), self._scaled(1, 3, 7)
         first = next(iter(trained))
         self.alone = [(first, scale * trained[first].numel() ** 0.5) for scale in ALONE]
 
     def _scaled(self, *scales: float) -> _Norms:
-        return {(n, name): norm * scales[n] / SCALES[n] for (n, name), norm in self.norms.items()}
+        return {(n, name): norm * scales[n] / abs(SCALES[n]) for (n, name), norm in self.norms.items()}
 
 
 def _pairs(saw: Any) -> list[Any]:
@@ -192,7 +193,7 @@ EXERCISE = Exercise(
     suits=_none_is_zero,
     given=lambda saw, key: (
         ("" if key.training else "model.eval(); ") + "watch_norms(model, seen); "
-        "loss.backward(); (2 * loss).backward(); model.zero_grad(); (4 * loss).backward()"
+        "loss.backward(); (-2 * loss).backward(); model.zero_grad(); (4 * loss).backward()"
     ),
     checks=[
         Check(
@@ -265,6 +266,9 @@ EXERCISE = Exercise(
                 "norm_of_the_sum": lambda saw, key: not _wrong(saw, key, key.summed),
                 "first_pass": lambda saw, key: not _wrong(saw, key, key.first),
                 "difference_of_sums": lambda saw, key: not _wrong(saw, key, key.differences),
+                "difference_of_norms": lambda saw, key: any(
+                    not _wrong(saw, key, norms) for norms in key.norm_differences
+                ),
                 "adds_up": lambda saw, key: not _wrong(saw, key, key.totals),
                 "rounds_off": _rounded_off,
                 "not_the_norm": lambda saw, key: all(type(v) in (int, float) for _, v in saw.seen),

@@ -95,7 +95,9 @@ def _calls(case: Case) -> str:
     log = many if len(case.log) > 1 else f"log == {case.log}; " if case.log else ""
     mode = {"eval": "layer.eval(); ", "no_grad": "with torch.no_grad(): "}.get(case.setting, "")
     second = f"layer({', '.join('x' for _ in positional(case))})"
-    mask = f"mask=torch.zeros({case.shape}, dtype={case.dtype}), " * ("mask" in keywords(case)[0])
+    zeros = f"torch.zeros({case.shape}, dtype={case.dtype})"
+    computed = f"2 * nn.Parameter({zeros})" if case.dtype == torch.float32 else zeros
+    mask = f"mask={computed}, " * ("mask" in keywords(case)[0])
     return (
         f"{log}{mode}layer(x, {mask}bias={case.bias!r}, scale={case.first!r}); {second}; "
         f"for _ in range(2): layer(x, mask=..., bias=nn.Parameter(...), scale={case.last!r})"

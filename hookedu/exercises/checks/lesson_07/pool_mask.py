@@ -79,6 +79,7 @@ def _lines(name: str, saw: Any, key: SimpleNamespace) -> tuple[str, str, str]:
     shown = f"mask{at} = {show(got[tuple(at)])}" if fits else show_kind(got)
     more = ", float64" * (key.maps[name].dtype == torch.float64)
     more += ", features.is_contiguous() == False" * (not key.maps[name].is_contiguous())
+    more += ", features.grad == torch.ones_like(features)" * (key.maps[name].grad is not None)
     return f"features{at} = {features}, size = {key.size}{more}", f"mask{at} = {want}", shown
 
 
@@ -109,6 +110,7 @@ _OF_DISTINCT = {
     "drops_signs": reads("windows of sizes", "windows of positive sizes"),
     "smallest": reads("smallest of windows"),
     "rounded": Gives(*(lambda key, n=n: key.rounded[n] for n in range(3))),
+    "old_gradient": lambda saw, key: key.x.grad is not None and saw.distinct.all(),
     "flat_loss": reads("windows but 0", "windows but 1"),
     "one_count": reads("windows counted in map 0", "windows counted in channel 0"),
     "stride_one": reads("windows of step 1"),

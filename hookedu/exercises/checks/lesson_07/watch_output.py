@@ -81,17 +81,26 @@ _MISTAKES = {
     "not_each_pass": lambda saw, key: len(saw.seen) != len(key.ws),
 }
 
-# Of the check that the layer runs under torch.no_grad(), and that the output of a frozen one still needs no gradient.
+# Of the check that the layer runs under torch.no_grad() and frozen, and that the output of a frozen one still needs no
+# gradient.
 _NO_GRADIENT = {
-    "ok": lambda saw, key: saw.ended == "ok" and saw.frozen is not True,
+    "ok": lambda saw, key: saw.ended == "ok" and saw.frozen is False,
     "given": lambda saw, key: NO_GRAD["given"] if saw.ended != "ok" else _FROZEN,
     "expected": lambda saw, key: (
         "ok" if saw.ended != "ok" else "layer(x).requires_grad == False and x.requires_grad == False"
     ),
     "got": lambda saw, key: (
-        saw.ended if saw.ended != "ok" else "layer(x).requires_grad == True or x.requires_grad == True"
+        saw.ended
+        if saw.ended != "ok"
+        else saw.frozen
+        if isinstance(saw.frozen, str)
+        else "layer(x).requires_grad == True or x.requires_grad == True"
     ),
-    "mistakes": NO_GRAD["mistakes"] | {"makes_need": lambda saw, key: saw.ended == "ok"},
+    "mistakes": NO_GRAD["mistakes"]
+    | {
+        "frozen_crash": lambda saw, key: saw.ended == "ok" and isinstance(saw.frozen, str),
+        "makes_need": lambda saw, key: saw.ended == "ok",
+    },
 }
 _FROZEN = "layer.requires_grad_(False); layer(x), where x.requires_grad == False"
 

@@ -122,6 +122,9 @@ EXERCISE = Exercise(
                 ),
                 "inner_first": lambda saw, key: _names(saw.found) == _names(_as_ended(key.rows)),
                 "forward_directly": lambda saw, key: _names(saw.found) == _names(key.rows)[1:],
+                "depth_of_names": lambda saw, key: (
+                    _depths(saw.found)[: key.moved + 1] == [*_depths(key.rows)[: key.moved], 3]
+                ),
                 "own_hooks_only": lambda saw, key: _names(saw.found) == _names(key.rows)[: -key.hidden],
                 # The empty Sequential has no children either.
                 "leaves_only": lambda saw, key: (
@@ -135,9 +138,6 @@ EXERCISE = Exercise(
                 "too_deep": lambda saw, key: (
                     {one - other for one, other in zip(_depths(saw.found), _depths(key.rows), strict=True)}
                     in ({1}, {2}, {3})
-                ),
-                "depth_of_names": lambda saw, key: (
-                    _depths(saw.found)[: key.moved + 1] == [*_depths(key.rows)[: key.moved], 3]
                 ),
             },
         ),

@@ -28,9 +28,9 @@ class _Key:
         self.tag, earlier, new = case.tag, case.earlier, case.pictures
         self.pictures, self.earlier, self.new = earlier | new, list(earlier), list(new)
         self.counted = [[*self.earlier, *range(first, first + len(new))] for first in (0, 1)]
-        self.shape = new[self.new[0]].shape
-        self.rows = [[step, *self.shape] for step in self.earlier + self.new]
-        self.other = [[1, *self.shape]]
+        self.rows = [[step, *picture.shape] for run in (earlier, new) for step, picture in run.items()]
+        self.shape, self.last = new[self.new[0]].shape, new[self.new[-1]].shape
+        self.other = [[1, *earlier[self.earlier[0]].shape]]
 
 
 def _shown(saw: Any, key: _Key) -> int:
@@ -47,6 +47,10 @@ _MISREAD: Mistakes = {
     "no_reload": Gives(lambda key: Opaque("KeyError")),
     "from_memory": Gives(lambda key: key.rows[len(key.earlier) :]),
     "width_first": Gives(lambda key: [[step, width, height] for step, height, width in key.rows]),
+    "one_size": lambda saw, key: (
+        [step for step, *_ in saw.result] == [step for step, *_ in key.rows]
+        and len(_set([size for _, *size in saw.result])) == 1
+    ),
     "other_tags": lambda saw, key: _set(saw.result) > _set(key.rows) or same(saw.result, key.other),
     "only_some": lambda saw, key: saw.result and _set(saw.result) < _set(key.rows),
     "merged": lambda saw, key: len(saw.result) < len(key.rows) and _set(saw.result) == _set(key.rows),
@@ -104,7 +108,7 @@ EXERCISE = Exercise(
             got=Say("pixels_in_file", pixels=lambda saw, key: saw.pixels.get(_shown(saw, key))),
             mistakes={
                 "transposed": lambda saw, key: all(
-                    saw.pixels[step].shape == key.shape[::-1] for step in key.new
+                    saw.pixels[step].shape == key.pictures[step].T.shape for step in key.new
                 ),
                 "stretched": lambda saw, key: all(
                     _alike(saw.pixels[step], _stretched(key.pictures[step])) for step in key.new

@@ -10,8 +10,9 @@ from hookedu.exercises.probes.lesson_04.shared import Unusual, fill, hooked, rem
 from hookedu.exercises.probing import Draw, Probe
 from hookedu.exercises.tools import copies, gradients, whole
 
-# Of the gradients in each pass; before the last, zero_grad() is called. Powers of two, which scale exactly.
-SCALES = (1, 2, 4)
+# Of the gradients in each pass; before the last, zero_grad() is called. Powers of two, which scale exactly; the second
+# gradient points the other way, so that norms of sums are not sums of norms.
+SCALES = (1, -2, 4)
 _USED = ("stem", "body", "head")  # in the order of calls in forward
 _DEFINED = (("body", "stem", "head"), ("body", "head", "stem"), ("head", "body", "stem"))
 # Gradients, in each element, of passes through the first parameter alone: also one that is like the one before it.

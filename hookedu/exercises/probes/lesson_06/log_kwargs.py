@@ -36,8 +36,13 @@ def make_case(rng: Draw) -> Case:
 
 
 def keywords(case: Case) -> list[dict[str, Any]]:
-    """Return the keyword arguments of each call; the last two are alike. In the case "no_grad" the first has no tensor."""
+    """Return the keyword arguments of each call; the last two are alike. In the case "no_grad" the first has no tensor.
+
+    In float32 the first tensor comes from a computation: such a one cannot be deep-copied.
+    """
     mask = torch.zeros(case.shape, dtype=case.dtype)
+    if case.dtype == torch.float32:
+        mask = 2 * nn.Parameter(mask)
     last = {"mask": mask, "bias": nn.Parameter(torch.zeros(case.shape)), "scale": case.last}
     first = {"bias": case.bias, "scale": case.first}
     return [first if case.setting == "no_grad" else {"mask": mask, **first}, {}, last, last]

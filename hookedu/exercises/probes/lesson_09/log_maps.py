@@ -42,14 +42,15 @@ def _case(rng: Draw) -> Case:
     """Return a few pictures that are not square, then more than a hundred, one of them at the step of an earlier one.
 
     Values are a little less than seventeenths, so that whoever rounds them to bytes in place changes them; none is 0, which
-    a picture on its own scale would have. In turn 1 one value is exactly 1, which times 256 is no byte.
+    a picture on its own scale would have. In turn 1 one value is exactly 1, which times 256 is no byte. The last picture has
+    one row more than the others.
     """
     height, width = rng.sample((3, 4, 5, 6), 2)
     earlier, new = ((2, 5), (1, 104))[rng.turn]
     steps = sorted(rng.sample(range(2, 40 if rng.turn == 0 else 400), earlier + new))
     again = steps[earlier + 2] if rng.turn else steps[0]
 
-    def picture() -> torch.Tensor:
+    def picture(height: int = height) -> torch.Tensor:
         values = [rng.randint(3, 14) for _ in range(height * width - 2)]
         ends = [3, (14, 17.02)[rng.turn]]
         return torch.tensor([*ends, *values], dtype=torch.float32).reshape(height, width) / 17.02
@@ -57,6 +58,7 @@ def _case(rng: Draw) -> Case:
     old, pictures = (
         {10 * n: picture() for n in some} for some in ([again, *steps[1:earlier]], steps[earlier:])
     )
+    pictures[10 * steps[-1]] = picture(height + 1)
     return Case(("block2/conv", "conv1")[rng.turn], old, pictures)
 
 
