@@ -1040,7 +1040,7 @@ for hook in (first_item, whole_tuple):
 # - `model.named_modules()` 里凡是没有子模块的模块（`list(children())` 为空），都有一个列表，每次调用一项；从没运行过的，列表为空。
 # - 有两个名字的模块只算一次。
 # - 每一项是那次的输出，里面的张量都断开了计算图（`detach()`）。
-# - 结构照旧：元组还是元组，列表还是列表，字典还是字典，可以一层套一层；别的（如 `None`）原样留下。
+# - 结构照旧：元组还是元组，列表还是列表，字典还是字典，可以一层套一层（不会有具名元组）；别的（如 `None`）原样留下。
 # - 最后取下钩子，出了异常也一样；异常原样传出去。
 # - 模型照常运行：模式不变，梯度也不关。
 #
@@ -1056,7 +1056,7 @@ for hook in (first_item, whole_tuple):
 # - A module with two names counts once.
 # - An entry is the output of that call, with every tensor in it cut off from its graph by `detach()`.
 # - The structure stays as it was: a tuple stays a tuple, a list stays a list and a dictionary a dictionary, however
-#   they are nested. Anything else, such as `None`, stays what it is.
+#   they are nested. (Named tuples do not occur.) Anything else, such as `None`, stays what it is.
 # - Take the hooks off even after an exception, and let that exception reach the caller unchanged.
 # - The model runs as usual, which means that it keeps its mode and gradients stay on.
 #

@@ -450,7 +450,7 @@ for handle in handles:
 #
 # <div lang="zh">
 #
-# 许多网络的输入要先归一化，调用者却可能忘记。那就让层自己来做。写 `normalise(layer, mean, std)`，返回句柄：从此以后，层按位置收到的第一个输入变成 `(x - mean) / std`。
+# 许多网络的输入要先归一化，调用者却可能忘记。那就让层自己来做。写 `normalise(layer, mean, std)`，返回句柄：从此以后，层按位置收到的第一个输入（总有一个）变成 `(x - mean) / std`。
 #
 # - 每次调用都这样，`eval()`、`no_grad` 里也一样；
 # - 层可能还有别的输入，也可能没有：按位置的、按关键字的、`None` 或数，都原样传下去；
@@ -462,7 +462,7 @@ for handle in handles:
 #
 # Many networks expect a normalised input, but callers may forget to normalise it. So let the layer do it by itself.
 # Write `normalise(layer, mean, std)`, which returns a handle. From then on, the first input that the layer receives by
-# position becomes `(x - mean) / std`.
+# position (there always is one) becomes `(x - mean) / std`.
 #
 # - This happens in every call, also in `eval()` or `no_grad`.
 # - The layer may have other inputs or none: by position, by keyword, `None` or numbers. All of them pass unchanged.

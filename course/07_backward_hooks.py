@@ -884,7 +884,7 @@ print("in place, retain_grad:   ", retained, torch.equal(retained, wanted))
 # 写 `watch_output(layer, seen)`，返回句柄。每次反向传播，它把 `layer` 输出的梯度原样放到列表 `seen` 的末尾。这里不用操心视图：`layer` 的输出不是视图。
 #
 # - 梯度全是零也要放，这也值得知道。
-# - `torch.no_grad()` 里不能出错，因为同一个模型不训练时也要运行。
+# - `torch.no_grad()` 里不能出错，层冻结了、输出不需要梯度的时候也不能：同一个模型不训练时也要运行。
 # - 只是观察，所以输出和流过的梯度都不变。
 #
 # </div>
@@ -898,7 +898,8 @@ print("in place, retain_grad:   ", retained, torch.equal(retained, wanted))
 # not one.
 #
 # - Append every gradient, even if it is all zeros, since that is worth knowing too.
-# - Nothing may crash under `torch.no_grad()`, because the same model is also run without training.
+# - Nothing may crash under `torch.no_grad()`, nor where the layer is frozen and its output needs no gradient, because
+#   the same model is also run without training.
 # - Outputs and gradients stay unchanged, because you only watch.
 #
 # </div>

@@ -738,7 +738,7 @@ print("b.nbytes:", b.nbytes, "| its storage:", b.untyped_storage().nbytes())
 #
 # 真跑之前，最好先知道装不装得下。写 `forecast(build, shape)`：不占内存，预计一次前向传播会让 autograd 留下多少字节。`build()` 造出模型，`shape` 是输入的形状（float32，不要梯度）。
 #
-# 在 meta 设备上造模型和输入，各造一次，在 `saved_tensors_hooks` 里运行一次。返回存下的内存（storage）总共多少字节：
+# 在 meta 设备上造模型和输入，各造一次，在 `saved_tensors_hooks` 里运行一次。`forward` 里不会新建张量，所以运行在不在 `torch.device` 里面都行。返回存下的内存（storage）总共多少字节：
 #
 # - 共用的只算一次，并且整块计算，因为留住一部分，就留住了整块。
 # - 模型的参数和缓冲区本来就在，不算；输入若被存下，也算。
@@ -753,7 +753,8 @@ print("b.nbytes:", b.nbytes, "| its storage:", b.untyped_storage().nbytes())
 # `shape` is the shape of its input (float32, no gradient).
 #
 # On the meta device, make the model and its input, once each, and run the model once inside `saved_tensors_hooks`.
-# Return how many bytes of memory (storage) were saved in all:
+# Its `forward` creates no tensors from nothing, so the run itself may stand inside `torch.device` or after it. Return
+# how many bytes of memory (storage) were saved in all:
 #
 # - Shared memory counts once, and as a whole, because whoever keeps a part of it keeps all of it.
 # - The model's parameters and buffers do not count, since they are there anyway. The input counts where it is saved.
