@@ -360,3 +360,14 @@ def log_kwargs(layer, log):
             kwargs.clear()
 
     return layer.register_forward_pre_hook(note, with_kwargs=True)
+
+
+@unnamed("06.3", "raised")
+def log_kwargs(layer, log):
+    """A tensor that was computed cannot be deep-copied."""
+
+    def note(module, args, kwargs):
+        entry = copy.deepcopy(kwargs)
+        log.append({key: tuple(v.shape) if isinstance(v, torch.Tensor) else v for key, v in entry.items()})
+
+    return layer.register_forward_pre_hook(note, with_kwargs=True)

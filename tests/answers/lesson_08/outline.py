@@ -417,3 +417,17 @@ edited(
     ("    return rows", "    model.train(was)\n    return rows"),
     points=4,
 )
+
+
+@mistake("08.5", "depth_of_names")
+def outline(model, x):
+    depth = {m: n.count(".") + 1 if n else 0 for n, m in model.named_modules()}
+    rows = []
+
+    def note(module, args):
+        if module in depth:
+            rows.append((depth[module], type(module).__name__))
+
+    with register_module_forward_pre_hook(note):
+        model(x)
+    return rows
