@@ -17,15 +17,18 @@ LanguageToggle()
 #
 # <div lang="zh">
 #
-# 一个坏数能影响多远？下面的小网络先在训练模式下收到一个坏批次：12 个数里有 1 个是 `nan`。然后切换到 `eval()`，
-# 收到一批好数据，给出 8 个数。**先猜。**
+# 数据里难免混进一个坏数，例如 `nan`。它只影响自己那一批，还是会影响到后面的每一批？我们用一个小网络试一试。
+#
+# 网络先在训练模式下收到一个坏批次，12 个数里有 1 个是 `nan`。然后我们切换到 `eval()`，送进一批好数据，网络给出 8 个数。这 8 个数里会有几个 `nan`？**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# How far can a single bad number reach? The small network below is in training mode when it receives one bad batch: of
-# its 12 numbers, 1 is `nan`. Then we switch to `eval()` and give it good data, for which it returns 8 numbers.
-# **Guess first.**
+# Sooner or later a bad number, such as a `nan`, gets into the data. Does it spoil only its own batch, or also those
+# that come after? We try it with a small network.
+#
+# The network is in training mode when it receives one bad batch: of its 12 numbers, 1 is `nan`. Then we switch to
+# `eval()` and give it good data, for which it returns 8 numbers. How many of these 8 will be `nan`? **Guess first.**
 #
 # </div>
 
@@ -50,16 +53,22 @@ print("nan == nan:", bad[0, 0].item() == bad[0, 0].item())
 # %% [markdown]
 # <div lang="zh">
 #
-# 8 个数全是 `nan`，却没有报错，还照样「预测」出了类别。原来坏批次的 `nan` 进了 `BatchNorm1d` 的 `running_mean`，
-# 从此留在里面；`eval()` 里每一批数据都要减去它，再好的数据也救不回来。所以坏输入要在层运行**之前**拦住。
+# 8 个数全是 `nan`，却没有报错，网络还照样「预测」出了类别。
+#
+# 好数据怎么也会这样？坏批次的 `nan` 进了 `BatchNorm1d` 的 `running_mean`，从此就留在那里。到了 `eval()`，每一批数据都要减去这个均值，于是有一列数全变成了 `nan`。后面的 `Linear` 把每一列都算进每一个输出，8 个数就全坏了。
+#
+# 再好的数据也救不回来，所以坏输入要在层运行**之前**拦住。
 #
 # </div>
 # <div lang="en">
 #
-# All 8 numbers are `nan`. Still, there was no error, and the network even "predicts" a class. How can good data end
-# like this? The `nan` of the bad batch got into the `running_mean` of `BatchNorm1d`, and there it stays. In `eval()`,
-# this mean is subtracted from every batch, and no good data can mend that. So bad input must be stopped **before** the
-# layer runs.
+# All 8 numbers are `nan`. Still, there was no error, and the network even "predicts" a class.
+#
+# How can good data end like this? The `nan` of the bad batch got into the `running_mean` of `BatchNorm1d`, and there
+# it stays. In `eval()`, this mean is subtracted from every batch, and so one column of numbers becomes `nan`. The
+# `Linear` that follows uses every column for every output, and that spoils all 8 numbers.
+#
+# No good data can mend that. So bad input must be stopped **before** the layer runs.
 #
 # </div>
 #
@@ -67,15 +76,18 @@ print("nan == nan:", bad[0, 0].item() == bad[0, 0].item())
 #
 # <div lang="zh">
 #
-# 第 05 课的 `register_forward_hook` 在 `forward` **之后**才运行钩子，来不及了。要赶在前面，
-# 就用 `register_forward_pre_hook` 注册**前置钩子**，它收到 `(module, args)`。下面的卷积只有一个输入。**先猜。**
+# 怎样赶在层的前面？第 05 课的 `register_forward_hook` 不行，它的钩子在 `forward` **之后**才运行。我们需要**前置钩子**，用 `register_forward_pre_hook` 来注册。它在 `forward` 之前运行，收到 `(module, args)`。
+#
+# 下面的卷积只有一个输入。`args` 就是这个张量吗，还是别的什么？**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# A hook registered with `register_forward_hook`, as in lesson 05, runs **after** `forward`, and that is too late here.
-# To be there first, register a **pre-hook** with `register_forward_pre_hook`. It receives `(module, args)`. The
-# convolution below has a single input. What does the pre-hook find there? **Guess first.**
+# How can we be there before the layer? The `register_forward_hook` of lesson 05 does not help, because its hooks run
+# **after** `forward`. What we need is a **pre-hook**, registered with `register_forward_pre_hook`. It runs before
+# `forward` and receives `(module, args)`.
+#
+# The convolution below has a single input. Is `args` this tensor, or is it something else? **Guess first.**
 #
 # </div>
 
@@ -104,13 +116,17 @@ print(seen[0])
 # %% [markdown]
 # <div lang="zh">
 #
-# 和 5.1 节一样，`args` 是位置参数的**元组**，所以哪怕只有一个输入，也要写 `args[0]`。输出还不存在，钩子收不到它。
+# 和 5.1 节一样，`args` 是由位置参数组成的**元组**。所以哪怕只有一个输入，也要写 `args[0]` 才能取到它。
+#
+# 前置钩子收不到输出：它运行的时候 `forward` 还没有开始，输出还不存在。
 #
 # </div>
 # <div lang="en">
 #
-# As in section 5.1, `args` is a **tuple** of the positional arguments. So even if there is only one input, you have to
-# write `args[0]`. A pre-hook receives no output, because there is none yet.
+# As in section 5.1, `args` is a **tuple** of the positional arguments. So even if there is only one input, you have
+# to write `args[0]` to get at it.
+#
+# A pre-hook receives no output. When it runs, `forward` has not started yet, and so there is none.
 #
 # </div>
 #
@@ -118,18 +134,18 @@ print(seen[0])
 #
 # <div lang="zh">
 #
-# 谁先注册，谁就先运行吗？我们给 `Linear(5, 3)` 挂上三种钩子，故意倒着来：先注册反向传播的那个（第 07 课细讲），
-# 最后才是前置钩子。
+# 现在一层上可以挂三种钩子：前置钩子、`register_forward_hook` 的钩子，还有反向传播时触发的钩子，它是第 07 课的内容。谁先注册，谁就先运行吗？
 #
-# 看看三行按什么次序打印。
+# 为了看清楚，我们在 `Linear(5, 3)` 上故意倒着来：先注册反向传播的那个，最后才注册前置钩子。看看三行按什么次序打印。
 #
 # </div>
 # <div lang="en">
 #
-# Does the hook that was registered first also run first? To see, we register three kinds of hooks on `Linear(5, 3)`, on
-# purpose the wrong way round: the one for backward comes first (more on it in lesson 07) and the pre-hook last.
+# A layer can now have three kinds of hooks: a pre-hook, a hook registered with `register_forward_hook`, and one for
+# backward, which is the subject of lesson 07. Does the hook that was registered first also run first?
 #
-# Watch in which order the three lines are printed.
+# To find out, we register them on `Linear(5, 3)` the wrong way round: the one for backward comes first, and the
+# pre-hook comes last. Watch in which order the three lines are printed.
 #
 # </div>
 
@@ -160,16 +176,20 @@ for handle in handles:
 # %% [markdown]
 # <div lang="zh">
 #
-# 三行的次序和注册的次序正好相反，因为每种钩子都有自己的时刻：前置钩子在 `forward` 之前，`register_forward_hook` 的钩子在它之后，反向钩子要等到反向传播。只有同一个模块上的同一种钩子，才看注册的次序：先注册的先运行（6.6 节），除非注册时写了 `prepend=True`（8.3 节）。
+# 三行的次序和注册的次序正好相反，因为每种钩子都有自己的时刻。前置钩子在 `forward` 之前运行，`register_forward_hook` 的钩子在它之后运行，反向钩子要等到反向传播。
+#
+# 注册的次序也不是没有用。同一个模块上的同一种钩子，先注册的先运行，6.6 节就会用到这一点。要让后注册的先运行，注册时可以写 `prepend=True`，这在 8.3 节讲。
 #
 # </div>
 # <div lang="en">
 #
-# The lines come in the reverse of the order in which we registered the hooks. That is because each kind of hook has its
-# own moment. The pre-hook runs before `forward`, the hook registered with `register_forward_hook` runs after it, and
-# the backward hook has to wait for backward. The order of registration counts only among hooks of one kind on one
-# module. There the first registered runs first (section 6.6), unless one is registered with `prepend=True` (section
-# 8.3).
+# The lines come in the reverse of the order in which we registered the hooks. That is because each kind of hook has
+# its own moment. The pre-hook runs before `forward`, the hook registered with `register_forward_hook` runs after it,
+# and the backward hook has to wait for backward.
+#
+# The order of registration still counts among hooks of one kind on one module. There, the first registered runs
+# first, and section 6.6 will make use of it. If a later one should run first, you can register it with
+# `prepend=True`, as section 8.3 shows.
 #
 # </div>
 #
@@ -177,15 +197,19 @@ for handle in handles:
 #
 # <div lang="zh">
 #
-# 前置钩子守在门口，所以能当门卫：它一抛出异常，`forward` 就不会运行。下面的层，`forward` 每运行一次就打印一行。
-# 我们调用它两次，第二次的输入里有一个 `255`，超过了允许的 `100`。**先猜。**
+# 前置钩子守在层的门口，所以能当门卫。它一抛出异常，`forward` 就不会运行，坏输入也就进不了这一层。
+#
+# 下面的门卫最多允许 `100`。为了知道它守没守住，我们让层的 `forward` 每运行一次就打印一行。然后调用两次，第二次的输入里有一个 `255`。那一行会打印几次？**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# A pre-hook stands at the door of a layer, so it can act as a guard: if it raises an exception, `forward` does not run.
-# The layer below prints a line each time its `forward` runs. We call it twice. The second input contains a `255`, but
-# the guard allows `100` at most. How often will the line be printed? **Guess first.**
+# A pre-hook stands at the door of a layer, so it can act as a guard. If it raises an exception, `forward` does not
+# run, and the bad input does not get into the layer.
+#
+# The guard below allows `100` at most. So that we see whether it does its job, the layer prints a line each time its
+# `forward` runs. We call the layer twice, and the second input contains a `255`. How often will the line be printed?
+# **Guess first.**
 #
 # </div>
 
@@ -222,7 +246,7 @@ handle.remove()
 # %% [markdown]
 # <div lang="zh">
 #
-# 只打印一次。第二次调用抛出了异常，`forward` 没有运行，层里什么也没有改变。
+# 只打印一次。第二次调用时，门卫抛出了异常，所以 `forward` 没有运行，层里什么也没有改变。
 #
 # </div>
 # <div lang="en">
@@ -238,23 +262,27 @@ handle.remove()
 #
 # <div lang="zh">
 #
-# 现在写 6.1 节缺的门卫：`refuse_nan(layer, name)`，返回句柄。只要有**任何一个**位置参数含 `nan`，
-# 就在层运行之前抛出 `ValueError`。位置参数个数不定，可能一个也没有；都是实数张量，形状和 dtype 任意，可能是空的。
+# 6.1 节的网络缺一个门卫，现在由你来写。`refuse_nan(layer, name)` 在 `layer` 上装一个门卫，并返回它的句柄。只要有**任何一个**位置参数含 `nan`，门卫就在层运行之前抛出 `ValueError`。
 #
-# - 信息里要有 `name` 和那个输入里 `nan` 的个数，方便定位；
-# - `inf` 放行（掩码常用它）；
-# - 不改动输入，干净的就是原来的张量；
+# 位置参数有几个并不一定，可能一个也没有。它们都是实数张量，形状和 dtype 任意，也可能是空的。
+#
+# - 信息里要有 `name` 和那个输入里 `nan` 的个数，这样一看就知道去哪里找；
+# - `inf` 放行，因为掩码常用它；
+# - 不改动输入，干净的输入仍是原来的张量；
 # - 每次调用都检查，训练模式、`eval()`、`no_grad` 都一样；
 # - 关键字参数不用管。
 #
-# `torch.isnan(value)` 逐个数判断；`nan == nan` 是 `False`。
+# `torch.isnan(value)` 对每个数给出一个回答。比较是没有用的，因为 `nan == nan` 是 `False`。
 #
 # </div>
 # <div lang="en">
 #
-# Now write the guard that section 6.1 needed. `refuse_nan(layer, name)` returns a handle and sees to this: if **any**
-# positional argument holds a `nan`, a `ValueError` is raised before the layer runs. There can be any number of
-# positional arguments, perhaps none. All are real tensors, of any shape and dtype, perhaps empty.
+# The network of section 6.1 lacked a guard, and now you write it. `refuse_nan(layer, name)` puts a guard on `layer`
+# and returns its handle. If **any** positional argument holds a `nan`, the guard raises a `ValueError` before the
+# layer runs.
+#
+# There can be any number of positional arguments, perhaps none. All of them are real tensors, of any shape and dtype,
+# and they may be empty.
 #
 # - The message contains `name` and how many `nan` that input holds, so that one knows where to look.
 # - `inf` passes, because masks use it.
@@ -262,7 +290,7 @@ handle.remove()
 # - Every call is guarded, in training mode, `eval()` or `no_grad`.
 # - Keyword arguments don't matter.
 #
-# `torch.isnan(value)` gives an answer for each number, while `nan == nan` is `False`.
+# `torch.isnan(value)` gives an answer for each number. Comparing is of no use, because `nan == nan` is `False`.
 #
 # </div>
 
@@ -293,21 +321,23 @@ check("06.1", refuse_nan)
 #
 # <div lang="zh">
 #
-# 门卫只会拒绝，前置钩子却还能修补：它返回的东西会替换输入；什么也不返回，输入就不变。
+# 门卫只会拒绝，前置钩子却还能修补：它返回的东西会替换输入。如果它什么也不返回，输入就不变。
 #
-# 下面这一层把输入的数相加，所以 `[1, 2]` 得 `3`。4 个钩子里，第一个什么也不返回，另外 3 个都想把输入乘以 `10`，
-# 返回的形式却不同：元组、张量、列表。**先猜**，再看最后一层：它要两个输入，钩子却只返回一个张量。
+# 钩子应当以什么形式返回修补好的输入？下面这一层把输入的数相加，所以 `[1, 2]` 得 `3`。我们试 4 个钩子。第一个什么也不返回。另外 3 个都把输入乘以 `10`，但一个返回元组，一个返回张量，一个返回列表。哪几个会得到 `30`？**先猜。**
+#
+# 之后再看最后一层。它要两个输入，钩子却只返回一个张量。
 #
 # </div>
 # <div lang="en">
 #
-# A guard can only refuse, but a pre-hook can also mend. Whatever the hook returns replaces the input, and if it returns
+# A guard can only refuse, but a pre-hook can also mend: whatever it returns replaces the input. If it returns
 # nothing, the input stays.
 #
-# The layer below adds up the numbers of its input, so `[1, 2]` gives `3`. We try 4 hooks. The first returns nothing.
-# The other 3 are all meant to multiply the input by `10`, but they return the result in different forms: a tuple, a
-# tensor, a list. **Guess first**, and then see what happens to the last layer: it needs two inputs, while its hook
-# returns a single tensor.
+# In which form should a hook return the mended input? The layer below adds up the numbers of its input, so `[1, 2]`
+# gives `3`. We try 4 hooks. The first returns nothing. The other 3 all multiply the input by `10`, but one of them
+# returns a tuple, one a tensor and one a list. Which of them will give `30`? **Guess first.**
+#
+# Then look at the last layer. It needs two inputs, but its hook returns a single tensor.
 #
 # </div>
 
@@ -348,15 +378,20 @@ with two.register_forward_pre_hook(returns["a tensor"]):
 #
 # <div lang="zh">
 #
-# 元组和张量得到 `30`。既不是元组也不是 `None` 的返回值，PyTorch 会包成元组。列表只算元组里的一个值，`forward` 收到的就是列表而不是张量，所以这里报错。这个元组替换**全部**位置参数：层有两个输入而钩子只返回一个张量，第二个就丢了。只改第一个，就返回 `(new, *args[1:])`。
+# 元组和张量得到 `30`。返回的值如果既不是元组也不是 `None`，PyTorch 就把它包成元组，所以单个张量也行。列表却只算元组里的一个值。`forward` 收到的就是列表而不是张量，所以这里报错。
+#
+# 这个元组不管是钩子返回的，还是 PyTorch 包成的，都替换**全部**位置参数。如果层有两个输入，而钩子只返回一个张量，第二个输入就丢了。要只改第一个输入，就返回 `(new, *args[1:])`。
 #
 # </div>
 # <div lang="en">
 #
-# The tuple and the tensor give `30`. PyTorch wraps a returned value into a tuple, unless it is `None` or a tuple
-# already. A list becomes one value inside that tuple, so `forward` receives a list instead of a tensor, and here it
-# fails. The tuple replaces **all** positional arguments. If a layer has two inputs and the hook returns one tensor, the
-# second input is lost. To change only the first input, return `(new, *args[1:])`.
+# The tuple and the tensor give `30`. If a returned value is neither `None` nor a tuple, PyTorch wraps it into a
+# tuple, and that is why the single tensor worked. A list becomes just one value inside that tuple. So `forward`
+# receives a list instead of a tensor, and here it fails.
+#
+# Whether the hook returned this tuple or PyTorch made it, it replaces **all** positional arguments. If a layer has
+# two inputs and the hook returns one tensor, the second input is lost. To change only the first input, return
+# `(new, *args[1:])`.
 #
 # </div>
 # </div>
@@ -366,17 +401,18 @@ with two.register_forward_pre_hook(returns["a tensor"]):
 #
 # <div lang="zh">
 #
-# 就地修改（`mul_`）不必返回什么，不是更省事吗？
+# 钩子也可以就地修改输入，例如用 `mul_`。这样什么也不必返回，看起来更省事。真是这样吗？
 #
-# 下面把同一个 `x`，即 `[1, 2]`，送进去两次，钩子每次就地乘以 `10`。**先猜。**
+# 我们把同一个 `x`，即 `[1, 2]`，送进去两次，钩子每次都把它就地乘以 `10`。之后，`x` 的第一个数是多少？**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# A hook can also change the input in place (`mul_`). Then it need not return anything, which looks convenient.
+# A hook can also change the input in place, for example with `mul_`. Then it need not return anything, which looks
+# convenient. Is it really?
 #
-# Let us see whether it really is. Below, the same `x`, `[1, 2]`, goes in twice, and each time the hook multiplies it by
-# `10` in place. **Guess first.**
+# We send the same `x`, `[1, 2]`, through the layer twice, and each time the hook multiplies it by `10` in place. What
+# is the first number of `x` afterwards? **Guess first.**
 #
 # </div>
 
@@ -397,10 +433,9 @@ with adder.register_forward_pre_hook(in_place):
 # %% [markdown]
 # <div lang="zh">
 #
-# 第一次得 `30`，第二次却得 `300`，`x` 成了原来的 100 倍：`args[0]` 就是调用者的张量，就地修改，改的是调用者的数据。
+# 第一次得 `30`，第二次却得 `300`，`x` 成了原来的 100 倍。原因是 `args[0]` 就是调用者自己的张量，钩子就地修改它，改的就是调用者的数据。
 #
-# 返回新的张量就没有这个问题，几个钩子还能一起用。下面 `x` 又是 `[1, 2]`，挂 3 个钩子：第一个加 `1`，第二个只看，
-# 第三个乘以 `10`。**先猜。**
+# 返回新的张量就没有这个问题，几个钩子也能一起用。那么，后面的钩子看到的是原来的输入，还是前面的钩子改过的？下面 `x` 又是 `[1, 2]`，挂着 3 个钩子：第一个加 `1`，第二个只看，第三个乘以 `10`。中间那个看到的第一个数是多少？**先猜。**
 #
 # </div>
 # <div lang="en">
@@ -408,9 +443,10 @@ with adder.register_forward_pre_hook(in_place):
 # The first call gives `30`, but the second gives `300`, and `x` is now 100 times what it was. The reason is that
 # `args[0]` is the caller's own tensor: a hook that changes it in place changes the caller's data.
 #
-# A hook that returns a new tensor does no such harm, and several such hooks can work together. Below, `x` is `[1, 2]`
-# again, and there are 3 hooks: the first adds `1`, the second only looks, and the third multiplies by `10`.
-# **Guess first.**
+# A hook that returns a new tensor does no such harm, and several such hooks can work together. But does a later hook
+# see the original input, or what an earlier hook has made of it? Below, `x` is `[1, 2]` again, and there are 3 hooks.
+# The first adds `1`, the second only looks, and the third multiplies by `10`. Which first number does the hook in the
+# middle see? **Guess first.**
 #
 # </div>
 
@@ -432,15 +468,17 @@ for handle in handles:
 # %% [markdown]
 # <div lang="zh">
 #
-# 几个钩子像接力一样，后一个看到的，是前面改过的输入：中间那个看到加过 `1` 的，还没有乘 `10`。两次调用的结果一样，
-# `x` 没有变。
+# 几个钩子像接力一样：每个钩子看到的，都是前面的钩子改过的输入。所以中间那个钩子看到的数已经加过 `1`，但还没有乘以 `10`。
+#
+# 这一次 `x` 没有变，所以两次调用的结果也一样。
 #
 # </div>
 # <div lang="en">
 #
-# Several hooks form a chain, in which each sees the input as the hooks before it have changed it. The hook in the
-# middle sees the input with `1` added, but not yet multiplied by `10`. Both calls give the same result, and `x` has not
-# changed.
+# Several hooks form a chain, in which each sees the input as the hooks before it have changed it. So the hook in the
+# middle sees numbers to which `1` has been added, but which have not yet been multiplied by `10`.
+#
+# This time `x` has not changed, and so both calls give the same result.
 #
 # </div>
 #
@@ -450,7 +488,9 @@ for handle in handles:
 #
 # <div lang="zh">
 #
-# 许多网络的输入要先归一化，调用者却可能忘记。那就让层自己来做。写 `normalise(layer, mean, std)`，返回句柄：从此以后，层按位置收到的第一个输入（总有一个）变成 `(x - mean) / std`。
+# 许多网络要求先把输入归一化，调用者却可能忘记。那就让层自己来做，谁来调用都不会忘。
+#
+# 写 `normalise(layer, mean, std)`，返回句柄。从此以后，层按位置收到的第一个输入（总有一个）变成 `(x - mean) / std`。
 #
 # - 每次调用都这样，`eval()`、`no_grad` 里也一样；
 # - 层可能还有别的输入，也可能没有：按位置的、按关键字的、`None` 或数，都原样传下去；
@@ -460,9 +500,11 @@ for handle in handles:
 # </div>
 # <div lang="en">
 #
-# Many networks expect a normalised input, but callers may forget to normalise it. So let the layer do it by itself.
-# Write `normalise(layer, mean, std)`, which returns a handle. From then on, the first input that the layer receives by
-# position (there always is one) becomes `(x - mean) / std`.
+# Many networks expect a normalised input, but callers may forget to normalise it. So let the layer do it by itself,
+# and nobody has to think of it any more.
+#
+# Write `normalise(layer, mean, std)`, which returns a handle. From then on, the first input that the layer receives
+# by position (there always is one) becomes `(x - mean) / std`.
 #
 # - This happens in every call, also in `eval()` or `no_grad`.
 # - The layer may have other inputs or none: by position, by keyword, `None` or numbers. All of them pass unchanged.
@@ -495,17 +537,20 @@ check("06.2", normalise)
 #
 # <div lang="zh">
 #
-# 是哪一层把数放大了？一个 8 层的网络，其中一层的权重是应有的 50 倍。给每一层挂一个前置钩子，记下输入的标准差：
-# 柱子从哪一层起变高，坏的就是它**前面**的一层。然后在第 4 层的入口再挂一个钩子，把输入缩回来，当作急救。
-# 这个钩子最后才注册。
+# 网络里的数变得太大时，我们想知道是哪一层造成的。下面的网络有 8 层，其中一层的权重是应有的 50 倍。我们给每一层挂一个前置钩子，记下输入的标准差，再画成柱子。柱子从哪一层起变高，坏的就是它**前面**的一层。
+#
+# 然后做一次急救：在第 4 层的入口再挂一个前置钩子，把输入缩回来。这个钩子最后才注册。第 4 层自己的柱子会因此变矮吗？先看代码，再猜。
 #
 # </div>
 # <div lang="en">
 #
-# Pre-hooks are good at finding where something goes wrong. The network below has 8 layers, and one of them has weights
-# 50 times as large as they should be. A pre-hook on every layer notes the standard deviation of its input. Where the
-# bars jump up, the layer **before** is at fault. Then we give first aid: one more pre-hook, on layer 4, scales the
-# input back. This hook is registered last.
+# When the numbers in a network become too large, you want to know which layer is to blame. The network below has 8
+# layers, and one of them has weights 50 times as large as they should be. On every layer, a pre-hook notes the
+# standard deviation of the input, and we draw these as bars. Where the bars jump up, the layer **before** is at
+# fault.
+#
+# Then we give first aid: one more pre-hook, on layer 4, scales the input back. This hook is registered last. Will the
+# bar of layer 4 itself become lower? Look at the code, and then guess.
 #
 # </div>
 
@@ -551,15 +596,17 @@ _ = ax.set(yscale="log", ylabel="std of the input", xlabel="layer")
 # %% [markdown]
 # <div lang="zh">
 #
-# 坏的是第 3 层，因为第 4 层的输入最先变大。可是急救就在第 4 层，橙色柱子为什么还是高的？记录的钩子先注册，所以先运行，
-# 看到的是急救之前的输入；从第 5 层起才恢复。
+# 坏的是第 3 层，因为输入最先变大的是第 4 层。
+#
+# 可是急救就在第 4 层，那里的橙色柱子为什么还是高的？记录的钩子先注册，所以也先运行，看到的是急救之前的输入。从第 5 层起，输入才恢复正常。
 #
 # </div>
 # <div lang="en">
 #
-# Layer 3 is at fault, because layer 4 is the first whose input is too large. But why is the orange bar of layer 4 still
-# high, despite the first aid? The hook that notes the size was registered first, so it also runs first and sees the
-# input before the first aid. From layer 5 on, the input is back to normal.
+# Layer 3 is at fault, because layer 4 is the first whose input is too large.
+#
+# But why is the orange bar of layer 4 still high, despite the first aid? The hook that notes the size was registered
+# first, so it also runs first and sees the input before the first aid. From layer 5 on, the input is back to normal.
 #
 # </div>
 #
@@ -567,13 +614,13 @@ _ = ax.set(yscale="log", ylabel="std of the input", xlabel="layer")
 #
 # <div lang="zh">
 #
-# 回到门卫：入口都守住了吗？同一个坏输入送两次，第二次按关键字传：`layer(input=broken)`。**先猜。**
+# 回到门卫：它把每个入口都守住了吗？我们把同一个坏输入送两次，先按位置传，再按关键字传，写成 `layer(input=broken)`。两次里它会拦住几次？**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# Let us go back to the guard. Does it really watch every way in? The same bad input comes twice, the second time by
-# keyword: `layer(input=broken)`. **Guess first.**
+# Let us go back to the guard. Does it really watch every way in? We send the same bad input twice, first by position
+# and then by keyword, as `layer(input=broken)`. How many of the two calls will the guard stop? **Guess first.**
 #
 # </div>
 
@@ -611,15 +658,14 @@ with layer.register_forward_pre_hook(guard):
 #
 # <div lang="zh">
 #
-# 门卫只拦住一次。普通的前置钩子只收到位置参数；按关键字调用时，`args` 是空的 `()`，门卫什么也没看到。要看到全部参数，
-# 注册时写 `with_kwargs=True`。
+# 门卫只拦住一次。普通的前置钩子只收到位置参数。输入按关键字传来时，`args` 是空的 `()`，所以门卫什么也没看到。要让钩子看到全部参数，注册时写 `with_kwargs=True`。
 #
 # </div>
 # <div lang="en">
 #
-# The guard stops only one of the two calls. A plain pre-hook receives positional arguments only; when the input comes
-# by keyword, `args` is an empty `()`, and the guard sees nothing. To let a hook see all arguments, register it with
-# `with_kwargs=True`.
+# The guard stops only one of the two calls. A plain pre-hook receives positional arguments only. When the input comes
+# by keyword, `args` is an empty `()`, and so the guard sees nothing. To let a hook see all arguments, register it
+# with `with_kwargs=True`.
 #
 # </div>
 # </div>
@@ -629,15 +675,18 @@ with layer.register_forward_pre_hook(guard):
 #
 # <div lang="zh">
 #
-# 用 `with_kwargs=True` 注册的钩子收到 `(module, args, kwargs)`。要改输入，就返回一对 `(args, kwargs)`。
-# 要是有人放进去的不是 `args`，而是 `args[0]` 呢？`x` 有 1 行 2 列，`adder` 应当给出 `1×1`。**先猜。**
+# 用 `with_kwargs=True` 注册的钩子收到 `(module, args, kwargs)`。位置参数和关键字参数它都能改，所以要改输入，就返回一对 `(args, kwargs)`。
+#
+# 这一对很容易写错。假如有人放进去的不是 `args`，而是 `args[0]`，会怎样？`x` 有 1 行 2 列，`adder` 应当给出 `1×1`。**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# A hook registered with `with_kwargs=True` receives `(module, args, kwargs)`. To change the input, it returns a pair
-# `(args, kwargs)`. That is easy to get wrong: suppose somebody puts `args[0]` into the pair instead of `args`. `x` has
-# 1 row and 2 columns, so `adder` should give `1×1`. What will it give now? **Guess first.**
+# A hook registered with `with_kwargs=True` receives `(module, args, kwargs)`. It can change both kinds of arguments,
+# and so it returns a pair, `(args, kwargs)`, to change the input.
+#
+# This pair is easy to get wrong. Suppose somebody puts `args[0]` into it instead of `args`. `x` has 1 row and 2
+# columns, so `adder` should give `1×1`. What will it do now? **Guess first.**
 #
 # </div>
 
@@ -672,27 +721,34 @@ for form, hook in returns.items():
 # %% [markdown]
 # <div lang="zh">
 #
-# 钩子返回一对时，PyTorch 不再包成元组。`args[0]` 是一个张量，被当成参数的列表，按行拆开：这里恰好只有一行，
-# 所以少了一维却不报错；有两行，就成了两个参数，`forward` 会报错。
+# 少了一维，却没有报错。在 6.5 节里，单个张量会被 PyTorch 包成元组；钩子返回一对时，PyTorch 却什么也不包。它把张量 `args[0]` 当成参数的列表，一行算一个参数。
+#
+# 这里恰好只有一行，`adder` 就把这一行当成输入，照样算下去。要是有两行，`forward` 会收到两个参数，那就报错了。
 #
 # </div>
 # <div lang="en">
 #
-# When a hook returns a pair, PyTorch wraps nothing into a tuple. `args[0]` is a tensor, but it is taken for
-# the list of arguments and unpacked row by row. Here there is just one row, so a dimension is lost without an error.
-# With two rows, `forward` would get two arguments and fail.
+# A dimension is lost, but there is no error. In section 6.5, PyTorch wrapped a single tensor into a tuple, but from a
+# hook that returns a pair it wraps nothing. It takes the tensor `args[0]` for the list of arguments, in which each
+# row is one argument.
+#
+# Here there happens to be just one row, and so `adder` takes this row for its input and goes on as usual. With two
+# rows, `forward` would get two arguments and fail.
 #
 # </div>
-#
+
+# %% [markdown]
 # ### 练习 06.3：记录关键字参数 · Exercise 06.3: Log keyword arguments
 #
 # ●●● · 7 min
 #
 # <div lang="zh">
 #
-# 查错时，常想知道一层收到了哪些关键字参数。写 `log_kwargs(layer, log)`，返回句柄：每次调用都往列表 `log` 里加一个新字典，装着那次的关键字参数。
+# 模型出错的时候，常想知道某一层收到了哪些关键字参数。有一份记录，事后就能查。
 #
-# - 张量只记形状（元组），省内存；别的值照原样记，`None`、列表、NumPy 数组也是；
+# 写 `log_kwargs(layer, log)`，返回句柄。此后每次调用这一层，都往列表 `log` 里加一个新字典，装着那次调用的关键字参数。
+#
+# - 张量只记形状（元组），这样省内存；别的值照原样记，`None`、列表、NumPy 数组也是；
 # - 没有关键字参数就加 `{}`，这样每次调用都有一项；
 # - 每次都记：`eval()`、`no_grad` 里，参数和上次一样时，还有 `forward` 抛出异常时，这时最需要记录；
 # - 只是观察，层的行为不变。
@@ -700,15 +756,17 @@ for form, hook in returns.items():
 # </div>
 # <div lang="en">
 #
-# When a model misbehaves, it helps to know which keyword arguments a layer received. Write `log_kwargs(layer, log)`,
-# which returns a handle. Every call of the layer appends a new dictionary to the list `log`, with the keyword arguments
-# of that call.
+# When a model misbehaves, you often want to know which keyword arguments a certain layer received. With a log, you
+# can look that up afterwards.
+#
+# Write `log_kwargs(layer, log)`, which returns a handle. From then on, every call of the layer appends a new
+# dictionary to the list `log`, with the keyword arguments of that call.
 #
 # - For a tensor, log only its shape (a tuple), to save memory. Log any other value as it is, even if it is `None`, a
 #   list or a NumPy array.
 # - A call without keyword arguments appends `{}`, so that the log has an entry for each call.
-# - Every call counts: in `eval()`, under `no_grad`, with the same values again, and also if `forward` raises, which is
-#   when you need the log most.
+# - Every call counts: in `eval()`, under `no_grad`, with the same values again, and also if `forward` raises, which
+#   is when you need the log most.
 # - The layer behaves as before, because you only watch.
 #
 # </div>
@@ -740,17 +798,24 @@ check("06.3", log_kwargs)
 #
 # <div lang="zh">
 #
-# `register_module_forward_pre_hook` 注册的**全局钩子**不属于哪一个模块：
-# 进程里每个模块被调用时都触发它（早已编译好的代码除外，见 8.9 节）。所以用完一定要取下，最好放进 `with`。
-# 返回单个张量时，照样会包成元组。它也能加上 `with_kwargs=True`，看到关键字参数吗？
+# 有时你想一次看住所有模块，不愿一个一个地注册。`register_module_forward_pre_hook` 注册的是**全局钩子**，它不属于哪一个模块：进程里不管调用哪个模块，它都会触发。只有在早已编译好的代码里，它才不触发，8.9 节会讲到。
+#
+# 全局钩子管得这么宽，所以用完一定要取下，最好放进 `with`。
+#
+# 它返回的单个张量，也和前面一样会包成元组。那么它也能加上 `with_kwargs=True`，看到关键字参数吗？
 #
 # </div>
 # <div lang="en">
 #
-# Sometimes you want to watch all modules at once. `register_module_forward_pre_hook` registers a **global hook**, which
-# belongs to no single module: whichever module is called in this process, it fires (except in code compiled before,
-# section 8.9). So always remove it when you are done, preferably with a `with` block. A single tensor that it returns
-# is wrapped into a tuple as before. Can it also be given `with_kwargs=True`, to see keyword arguments?
+# Sometimes you want to watch all modules at once, without registering a hook on each. For that,
+# `register_module_forward_pre_hook` registers a **global hook**. It belongs to no single module, and it fires
+# whenever any module in this process is called. It does not fire inside code that was compiled earlier, as section
+# 8.9 will show.
+#
+# Because a global hook reaches so far, always remove it when you are done, preferably with a `with` block.
+#
+# A single tensor that it returns is wrapped into a tuple as before. Can it also be given `with_kwargs=True`, to see
+# keyword arguments?
 #
 # </div>
 
@@ -775,14 +840,14 @@ except TypeError as error:
 # %% [markdown]
 # <div lang="zh">
 #
-# 不能：在 torch 2.15.0 里，全局前置钩子没有 `with_kwargs`，按关键字传的它看不见。上面第二次调用 `Linear` 时，
-# 它看到 0 个位置参数。
+# 不能。在 torch 2.15.0 里，全局前置钩子没有 `with_kwargs` 这个选项，所以按关键字传的东西它看不见。上面第二次调用 `Linear` 时，输入是按关键字传的，钩子就看到 0 个位置参数。
 #
 # </div>
 # <div lang="en">
 #
 # No. In torch 2.15.0 a global pre-hook cannot be registered with `with_kwargs`, so it does not see what is passed by
-# keyword. When `Linear` was called for the second time above, the hook saw 0 positional arguments.
+# keyword. When `Linear` was called for the second time above, its input came by keyword, and so the hook saw 0
+# positional arguments.
 #
 # </div>
 #
@@ -790,15 +855,19 @@ except TypeError as error:
 #
 # <div lang="zh">
 #
-# 前置钩子能改的不只是输入，还有模块。下面的钩子在每次运行之前算出 `forward` 要用的 `weight`：
-# 它是 `weight_raw` 的 `exp()`，所以权重不会是负数。训练三步。**先猜。**
+# 前置钩子还收到模块，所以除了输入，它也能改模块。这有什么用？比方说，我们希望一层的权重永远不是负数。
+#
+# 训练可能把权重推向任何方向，所以我们不直接训练它，改为训练另一个张量 `weight_raw`。每次运行之前，钩子把 `weight_raw` 的 `exp()` 存成 `weight`，供 `forward` 使用。这样训练三步以后，模块的参数是哪些？**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# A pre-hook can change more than the input, because it also receives the module. Before each `forward`, the hook below
-# computes the `weight` that `forward` is going to use, as the `exp()` of `weight_raw`, so no weight is ever negative.
-# We train this layer for three steps. **Guess first.**
+# A pre-hook also receives the module, so it can change the module as well as the input. What is that good for?
+# Suppose you want a layer whose weights are never negative.
+#
+# Training may push a weight in any direction. So instead of the weight itself, we train another tensor, `weight_raw`.
+# Before each run, the hook computes its `exp()` and stores the result as the `weight` that `forward` uses. After
+# three steps of training, what are the parameters of the module? **Guess first.**
 #
 # </div>
 
@@ -828,25 +897,35 @@ print("parameters:", [name for name, _ in layer.named_parameters()])
 # %% [markdown]
 # <div lang="zh">
 #
-# 参数只有 `weight_raw`，`weight` 是当场算出的普通张量。梯度穿过 `exp()` 到达 `weight_raw`；exp 的导数是它自己，
-# 所以打印出来的梯度就等于用过的权重。如果取下钩子，`weight` 会停在最后一次算出的值，不再跟着 `weight_raw` 变。
+# 参数只有 `weight_raw`。`weight` 不在其中，因为它只是钩子当场算出的普通张量。
+#
+# 那么 `weight_raw` 怎样得到梯度？反向传播先算出 `weight` 的梯度，再穿过 `exp()` 到达 `weight_raw`。在这个例子里，前一个梯度是 1，而 exp 的导数就是它自己，所以打印出来的梯度等于用过的权重。
+#
+# 如果取下钩子，就没有谁再来计算 `weight`。它会停在最后一次的值，不再跟着 `weight_raw` 变。
 #
 # </div>
 # <div lang="en">
 #
-# The only parameter is `weight_raw`, while `weight` is a plain tensor, computed on the spot. The gradient passes
-# through `exp()` to `weight_raw`. Since exp is its own derivative, the printed gradient equals the weight that was
-# used. What if you removed the hook? Then `weight` would keep its last value and no longer follow `weight_raw`.
+# The only parameter is `weight_raw`. `weight` is not among them, because it is just a plain tensor that the hook
+# computed on the spot.
+#
+# How does `weight_raw` get its gradient, then? Backward first computes the gradient of `weight`, and from there it
+# goes through `exp()` to `weight_raw`. In this example the first of these gradients is 1. Since exp is its own
+# derivative, the gradient that is printed equals the weight that was used.
+#
+# If you removed the hook, nothing would compute `weight` any more. It would keep its last value and no longer follow
+# `weight_raw`.
 #
 # </div>
-#
+
+# %% [markdown]
 # ### 练习 06.4：标准化权重 · Exercise 06.4: Standardise the weights
 #
 # ●●●● · 12 min
 #
 # <div lang="zh">
 #
-# 同样的办法，换个公式，就是权重标准化：
+# 同样的办法，换一个公式，就是权重标准化。它让每个输出通道的权重平均为 0，方差一般接近 1。这样，训练不管把原来的数推到多大，实际使用的权重总是差不多大。
 #
 # $\hat W=\dfrac{W-\mu}{\sqrt{\sigma^2+10^{-5}}}$
 #
@@ -860,7 +939,9 @@ print("parameters:", [name for name, _ in layer.named_parameters()])
 # </div>
 # <div lang="en">
 #
-# The same trick with another formula gives you weight standardisation:
+# The same trick with another formula gives you weight standardisation. It shifts and scales the weights of each
+# output channel until their mean is 0 and their variance, as a rule, close to 1. So however large training makes the
+# original numbers, the weights in use keep about the same size.
 #
 # $\hat W=\dfrac{W-\mu}{\sqrt{\sigma^2+10^{-5}}}$
 #
@@ -904,16 +985,19 @@ check("06.4", standardise)
 #
 # <div lang="zh">
 #
-# PyTorch 自己也这样做：剪枝工具 `prune` 用一个前置钩子，把 `weight_orig` 乘上掩码，得到 `weight`。
-# 另一个工具 `parametrize` 做同样的事，却不用钩子，这有什么好处？我们用 `deepcopy` 复制两个运行过的模块：
-# 6.11 节的 `layer`，和一个用 `parametrize` 写的。**先猜。**
+# PyTorch 自己也用这个办法。它的剪枝工具 `prune` 注册一个前置钩子，钩子把 `weight_orig` 乘上掩码，得到 `weight`。
+#
+# PyTorch 还有另一个工具 `parametrize`，做的是同样的事，却不用钩子。既然钩子就够用，为什么还要有它？看看复制模块的时候会怎样。我们用 `deepcopy` 复制两个运行过的模块：一个是 6.11 节的 `layer`，另一个用 `parametrize` 写成。哪一个复制得了？**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# PyTorch itself uses this trick. Its pruning tool `prune` has a pre-hook that multiplies `weight_orig` by a mask to
-# make `weight`. Another tool, `parametrize`, does the same job without a hook. To see why one would want that, we take
-# two modules that have run, the `layer` of section 6.11 and one made with `parametrize`, and copy them with `deepcopy`.
+# PyTorch itself uses this trick. Its pruning tool `prune` registers a pre-hook that multiplies `weight_orig` by a
+# mask, and the result is `weight`.
+#
+# PyTorch has another tool for the same job, `parametrize`, which works without a hook. Why would one want that, when
+# a hook will do? Let us see what happens when a module is copied. We take two modules that have run, the `layer` of
+# section 6.11 and one made with `parametrize`, and copy each with `deepcopy`. Which of them can be copied?
 # **Guess first.**
 #
 # </div>
@@ -955,17 +1039,22 @@ handle.remove()
 #
 # <div lang="zh">
 #
-# 前置钩子把一个带计算图的张量存成了 `module.weight`，而 `deepcopy` 只能复制叶子。所以这样的模块，只要没有冻结，
-# 最近一次运行时又开着梯度，就复制不了。要让权重由别的张量算出来，请用 `torch.nn.utils.parametrize`：
-# 它在读取 `weight` 的时候才计算，不把结果留在模块里。
+# 用前置钩子的那个模块复制不了。前置钩子把算好的 `weight` 留在模块里，那是一个带计算图的张量，而 `deepcopy` 只能复制叶子。
+#
+# 如果模块冻结了，或者最近一次运行时没有开梯度，`weight` 就不带计算图，模块也就复制得了。
+#
+# 要让权重由别的张量算出来，请用 `torch.nn.utils.parametrize`。它在读取 `weight` 的时候才计算，不把结果留在模块里。
 #
 # </div>
 # <div lang="en">
 #
-# The pre-hook stores a tensor with its graph as `module.weight`, but `deepcopy` can copy only leaves. So a module like
-# this, unless it is frozen, cannot be copied if its last run had gradients on. To compute a weight from other tensors,
-# use `torch.nn.utils.parametrize` instead: it computes `weight` when it is read and does not leave the result in the
-# module.
+# The module with the pre-hook cannot be copied. Its hook stores the computed `weight` in the module, as a tensor with
+# its graph, but `deepcopy` can copy only leaves.
+#
+# If the module is frozen, or if gradients were off in its last run, `weight` has no graph, and the copy succeeds.
+#
+# To compute a weight from other tensors, use `torch.nn.utils.parametrize` instead. It computes `weight` when it is
+# read and does not leave the result in the module.
 #
 # </div>
 # </div>
@@ -1011,15 +1100,19 @@ handle.remove()
 #
 # <div lang="zh">
 #
-# 6.12 节的 `torch.nn.utils.prune` 就靠一个前置钩子：可训练的叫 `weight_orig`，每次前向传播之前乘上掩码得到 `weight`，
-# 写法和你的练习 06.4 如出一辙。想读源代码，搜索 `BasePruningMethod`。下面是你到目前为止的进度。
+# 练习 06.4 里的写法，PyTorch 自己也在用。6.12 节的 `torch.nn.utils.prune` 剪枝时，把可训练的张量改名叫 `weight_orig`，再注册一个前置钩子。每次前向传播之前，钩子把 `weight_orig` 乘上掩码，得到 `weight`。
+#
+# 这个钩子是一个 `BasePruningMethod`。打开这个类的源代码，你会认出自己写过的东西。下面是你到目前为止的进度。
 #
 # </div>
 # <div lang="en">
 #
-# The `torch.nn.utils.prune` of section 6.12 is built on a pre-hook. What is trained is called `weight_orig`. Before
-# each forward, the hook multiplies it by a mask to make `weight`, just as in your exercise 06.4. To read its source,
-# search for `BasePruningMethod`. Below you see your progress so far.
+# What you wrote in exercise 06.4 is at work in PyTorch itself. When the `torch.nn.utils.prune` of section 6.12 prunes
+# a layer, it renames the tensor that is trained to `weight_orig` and registers a pre-hook. Before each forward, this
+# hook multiplies `weight_orig` by the mask to make `weight`.
+#
+# The hook is a `BasePruningMethod`. If you open the source of this class, you will recognise what you have written.
+# Below you see your progress so far.
 #
 # </div>
 
