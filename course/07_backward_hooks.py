@@ -21,23 +21,25 @@ LanguageToggle()
 #
 # <div lang="zh">
 #
-# 我们接着用第 05 课的小网络：先是一个卷积，两个通道的权重分别全是 `1` 和全是 `2`；再接一个 `2×2` 的最大池化。输入是一张 `1×1×4×4`、全是 `1` 的图，输出用 L1 损失和一个随机目标比较。
+# 反向传播时，我们想看看传到一个卷积的梯度。许多老教程用 `register_backward_hook` 来看。它的钩子收到的第二个参数叫 `grad_input`，顾名思义，应该是**输入**的梯度。真是这样吗？
 #
-# 许多老教程用 `register_backward_hook` 看梯度。它的钩子收到的第二个参数叫 `grad_input`，顾名思义，应该是**输入**的梯度，而这个卷积只有一个输入。真是这样吗？下面的钩子给 `grad_input` 里的每一项打印一行 `in grad_input`。**先猜。**
+# 我们用第 05 课的小网络试一试。它先是一个卷积，两个通道的权重分别全是 `1` 和全是 `2`，再接一个 `2×2` 的最大池化。输入是一张 `1×1×4×4`、全是 `1` 的图，输出用 L1 损失和一个随机目标比较。
+#
+# 这个卷积只有一个输入。下面的钩子给 `grad_input` 里的每一项打印一行 `in grad_input`，会打印几行？**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# We begin with the small net of lesson 05. Its convolution has two channels: in the first all weights are `1`, in the
-# second all weights are `2`. A `2×2` max pool follows. The input is a `1×1×4×4` picture of ones, and L1 loss compares
-# the output with a random target.
+# In backward, a gradient comes back to a convolution, and we want to look at it. Many old tutorials use
+# `register_backward_hook` for that. The second argument that its hook receives is called `grad_input`, so it should
+# be the gradient of the **input**. Is that true?
 #
-# We want to know which gradient comes back to the convolution. Many old tutorials use `register_backward_hook` for
-# that. The second argument that its hook receives is called `grad_input`, so it should be the gradient of the
-# **input**, and this convolution has only one input.
+# We try it on the small net of lesson 05. It begins with a convolution of two channels, whose weights are all `1` in
+# the first and all `2` in the second, and a `2×2` max pool follows. The input is a `1×1×4×4` picture of ones, and L1
+# loss compares the output with a random target.
 #
-# Is that true? The hook below prints a line `in grad_input` for each entry of `grad_input`. How many lines do you
-# expect? **Guess first.**
+# This convolution has only one input. The hook below prints a line `in grad_input` for each entry of `grad_input`.
+# How many lines do you expect? **Guess first.**
 #
 # </div>
 
@@ -79,15 +81,18 @@ with warnings.catch_warnings(record=True) as caught, net[0].register_backward_ho
 # %% [markdown] tags=["F16"]
 # <div lang="zh">
 #
-# 钩子打印了三行，只有第一行说的是输入。它是 `None`，因为这张图不需要梯度；另外两行是权重和偏置的梯度。原来，旧式钩子并不挂在模块上，而是挂在产生输出的那个**运算**上。卷积作为运算有三个输入：图、权重和偏置。
+# 钩子打印了三行，只有第一行说的是输入。它是 `None`，因为这张图不需要梯度。另外两行是权重和偏置的梯度。
+#
+# 它们怎么会出现在 `grad_input` 里？旧式钩子其实不挂在模块上，而是挂在产生输出的那个**运算**上。卷积作为运算有三个输入：图、权重和偏置。
 #
 # </div>
 # <div lang="en">
 #
 # The hook printed three lines, and only the first is about the input. It says `None`, because this picture needs no
-# gradient. The other two are the gradients of weight and bias. How did they get into `grad_input`? The legacy hook
-# does not really sit on the module. It sits on the **operation** that makes the output, and a convolution as an
-# operation has three inputs: picture, weight and bias.
+# gradient. The other two are the gradients of weight and bias.
+#
+# How did they get into `grad_input`? The legacy hook does not really sit on the module. It sits on the **operation**
+# that makes the output, and a convolution as an operation has three inputs: picture, weight and bias.
 #
 # </div>
 #
@@ -97,14 +102,22 @@ with warnings.catch_warnings(record=True) as caught, net[0].register_backward_ho
 #
 # <div lang="zh">
 #
-# 别用 `register_backward_hook`：它的 `grad_input` 属于某个运算，不属于模块。torch 2.15.0 的警告在这里帮不上忙：它说会缺（missing）几项，其实反而多了两项，就是权重和偏置的。另外，同一个模块上，旧式和完整的反向钩子不能混用，否则 PyTorch 会报错。
+# 别用 `register_backward_hook`，因为它的 `grad_input` 属于某个运算，不属于模块。
+#
+# 打印出来的警告在这里帮不上忙。torch 2.15.0 说会缺（missing）几项，其实反而多了两项，就是权重和偏置的。
+#
+# 代替它的是完整反向钩子，下一节就讲。同一个模块上不能既有旧式的，又有完整的：上面我们试了一次，PyTorch 抛出了 `RuntimeError`。
 #
 # </div>
 # <div lang="en">
 #
-# Do not use `register_backward_hook`, because its `grad_input` belongs to an operation and not to the module. The
-# warning of torch 2.15.0 is no help here. It says that entries will be missing, but there are two too many, those of
-# weight and bias. And you cannot mix legacy and full backward hooks on one module: PyTorch raises an error.
+# Do not use `register_backward_hook`, because its `grad_input` belongs to an operation and not to the module.
+#
+# The warning that is printed is no help here. In torch 2.15.0 it says that entries will be missing, but there are two
+# too many, those of weight and bias.
+#
+# The next section shows what to use instead, the full backward hook. One module cannot have both kinds: we tried it
+# above, and PyTorch raised a `RuntimeError`.
 #
 # </div>
 # </div>
@@ -116,7 +129,7 @@ with warnings.catch_warnings(record=True) as caught, net[0].register_backward_ho
 #
 # 正确的工具是 `register_full_backward_hook`。它的钩子也收到那三个参数，但这次说的是模块本身。
 #
-# 我们把 `6×5` 的输入送进 `Linear(5, 3)`，看钩子收到什么形状。**先猜。**
+# 我们把 `6×5` 的输入送进 `Linear(5, 3)`。钩子收到的 `grad_input` 里，张量会是什么形状？**先猜。**
 #
 # </div>
 # <div lang="en">
@@ -124,7 +137,7 @@ with warnings.catch_warnings(record=True) as caught, net[0].register_backward_ho
 # The right tool is `register_full_backward_hook`. Its hook takes the same three arguments, but this time they are
 # about the module itself.
 #
-# We send an input of `6×5` through `Linear(5, 3)`. Which shapes will the hook find? **Guess first.**
+# We send an input of `6×5` through `Linear(5, 3)`. Which shape will the tensor in `grad_input` have? **Guess first.**
 #
 # </div>
 
@@ -156,22 +169,30 @@ with layer.register_full_backward_hook(report):
 # %% [markdown]
 # <div lang="zh">
 #
-# 梯度的形状总是和它所属的张量相同。`grad_output` 属于这一层的**输出**，所以是 `6×3`；`grad_input` 属于**输入**，所以是 `6×5`。「输入」「输出」说的是前向传播的方向，反向传播正好倒过来：`grad_output` 先到，再由它算出 `grad_input`。两个都是元组，因为一层可以有几个输入和几个输出。
+# 梯度的形状总是和它所属的张量相同。`grad_output` 属于这一层的**输出**，所以是 `6×3`；`grad_input` 属于**输入**，所以是 `6×5`。两个都是元组，因为一层可以有几个输入和几个输出。
 #
-# 下面的控件把一个两层的网络逐个事件走一遍，这一课讲的是 `backward_pre` 和 `backward`。**先猜一猜**：反向传播时，`Linear` 和 `Tanh` 谁的 `backward_pre` 先触发？另一层的 `backward_pre` 触发时，先来的那一层触发过 `backward` 了吗？再一步一步往后点，对照一下。
+# 「输入」「输出」说的是前向传播的方向。反向传播正好倒过来：`grad_output` 先到，再由它算出 `grad_input`。
+#
+# 下面的控件把一个两层的网络逐个事件走一遍。这一课要看的是 `backward_pre` 和 `backward`：在这里，前者在 `grad_output` 到达一层时触发，后者等到 `grad_input` 算好才触发。
+#
+# **先猜一猜**：反向传播时，`Linear` 和 `Tanh` 谁的 `backward_pre` 先触发？另一层的 `backward_pre` 触发时，先来的那一层触发过 `backward` 了吗？猜好再一步一步往后点。
 #
 # </div>
 # <div lang="en">
 #
 # A gradient always has the shape of the tensor that it belongs to. `grad_output` belongs to the **output** of the
-# layer, so it is `6×3`, and `grad_input` belongs to the **input**, so it is `6×5`. The words input and output are
-# meant as in forward. Backward goes the other way: `grad_output` arrives first, and `grad_input` is computed from it.
-# Both are tuples, because a layer may have several inputs and outputs.
+# layer, so it is `6×3`, and `grad_input` belongs to the **input**, so it is `6×5`. Both are tuples, because a layer
+# may have several inputs and outputs.
 #
-# The widget below takes a net of two layers through one pass, event by event. This lesson is about two kinds of
-# events, `backward_pre` and `backward`. **Guess first**: in backward, which layer fires `backward_pre` first,
-# `Linear` or `Tanh`? And when the other layer fires `backward_pre`, has the first layer already fired `backward`?
-# Then step through the events and see.
+# The words input and output are meant as in forward. Backward goes the other way: `grad_output` arrives first, and
+# `grad_input` is computed from it.
+#
+# The widget below takes a net of two layers through one pass, event by event. This lesson is about `backward_pre` and
+# `backward`. Here, a layer fires the first when its `grad_output` arrives, and the second when its `grad_input` is
+# ready.
+#
+# **Guess first**: in backward, which layer fires `backward_pre` first, `Linear` or `Tanh`? And when the other layer
+# fires `backward_pre`, has the first layer already fired `backward`? Then step through the events and see.
 #
 # </div>
 
@@ -181,20 +202,19 @@ HookTimeline(nn.Sequential(nn.Linear(5, 3), nn.Tanh()), torch.ones(6, 5, require
 # %% [markdown]
 # <div lang="zh">
 #
-# `Tanh` 在先，因为反向传播从最后一层开始。轮到 `Linear` 的 `backward_pre` 时，`Tanh` 的 `backward` 已经触发过了：`Tanh` 的 `grad_input` 就是 `Linear` 的 `grad_output`，得先算出来。
+# `Tanh` 在先，因为反向传播从最后一层开始。轮到 `Linear` 的 `backward_pre` 时，`Tanh` 的 `backward` 已经触发过了。原因是 `Tanh` 的 `grad_input` 就是 `Linear` 的 `grad_output`，得先算出来。
 #
-# 网络自己也是模块，它的两个事件把各层的夹在中间：`backward_pre` 排在各层之前；`backward` 要等整个网络输入的梯度，那是最后才算出来的，所以排在各层之后。（这里的输入需要梯度；不需要时会怎样，下一节就会看到。）
+# 网络自己也是模块，它的两个事件把各层的夹在中间。它的 `backward_pre` 排在各层之前。它的 `backward` 排在各层之后，因为这里网络的输入需要梯度，而这个梯度最后才算出来。
 #
 # </div>
 # <div lang="en">
 #
-# `Tanh` comes first, because backward begins with the last layer. By the time `Linear` fires `backward_pre`, `Tanh` has
-# already fired `backward`. The reason is that the `grad_input` of `Tanh` becomes the `grad_output` of `Linear`, so it
-# has to be computed first.
+# `Tanh` comes first, because backward begins with the last layer. By the time `Linear` fires `backward_pre`, `Tanh`
+# has already fired `backward`. The reason is that the `grad_input` of `Tanh` becomes the `grad_output` of `Linear`,
+# so it has to be computed first.
 #
-# The net is a module as well, and its events enclose those of its layers. Its `backward_pre` comes before theirs. Its
-# `backward` waits for the gradient of the net's input, which is computed last, so it comes after theirs. (The input
-# needs a gradient here. The next section shows what happens if it does not.)
+# The net is a module as well, and its two events enclose those of its layers. Its `backward_pre` comes before theirs.
+# Its `backward` comes after theirs, because here the net's input needs a gradient, and that is computed last.
 #
 # </div>
 #
@@ -202,7 +222,9 @@ HookTimeline(nn.Sequential(nn.Linear(5, 3), nn.Tanh()), torch.ones(6, 5, require
 #
 # <div lang="zh">
 #
-# 前面的 `x` 都需要梯度。可是训练时，第一层的输入是数据，不需要梯度，也就没有人去算。在这样的第一层上挂一个完整钩子，会怎样？**先猜。**
+# 前面的 `x` 都需要梯度。可是训练时，第一层的输入是数据，不需要梯度，也就没有人去算。
+#
+# 在这样的第一层上挂一个完整钩子，它还会触发吗？如果会，那时 `weight.grad` 写好了没有？**先猜。**
 #
 # </div>
 # <div lang="en">
@@ -210,7 +232,8 @@ HookTimeline(nn.Sequential(nn.Linear(5, 3), nn.Tanh()), torch.ones(6, 5, require
 # So far, `x` has needed a gradient. In training, however, the input of the first layer is data. Data need no
 # gradient, and so nobody computes one.
 #
-# What does a full hook on such a first layer do? Will it fire at all, and what will it receive? **Guess first.**
+# Will a full hook on such a first layer fire at all? And if it does, will `weight.grad` have been written by then?
+# **Guess first.**
 #
 # </div>
 
@@ -260,25 +283,30 @@ handle.remove()
 # %% [markdown]
 # <div lang="zh">
 #
-# 输入不需要梯度时，钩子照样触发，收到的是 `(None,)`。没有输入的梯度可等，`grad_output` 一到它就触发，这时 `weight.grad` 还没有写好。
+# 输入不需要梯度时，钩子照样触发，收到的 `grad_input` 是 `(None,)`。没有输入的梯度可等，所以 `grad_output` 一到它就触发，这时 `weight.grad` 还没有写好。整个网络也一样：输入是数据时，它的 `backward` 比各层的都早。
 #
-# 输入需要梯度时，钩子要等 `grad_input` 算出来，那时这里的 `Linear` 已经写好了 `weight.grad`。只用 `torch.autograd.grad` 求权重的梯度时，没有人算 `grad_input`，钩子就一直不触发。
+# 输入需要梯度时，钩子要等 `grad_input` 算出来。那时，这里的 `Linear` 已经写好了 `weight.grad`。
 #
-# 整个网络也一样：输入是数据时，它的 `backward` 比各层的都早。
+# 有时钩子等不到。如果你用 `torch.autograd.grad` 只求权重的梯度，就没有人算 `grad_input`，钩子一直不触发。
 #
-# `grad_output` 里也会有 `None`：注意力层返回两个张量，损失只用到前一个，后一个那一项就是 `None`。
+# 一层可以有几个输入，双线性层就有两个。只有前一个需要梯度时，后一个那一项不是 `None`，而是全零的张量。
+#
+# `grad_output` 里也会有 `None`。上面的注意力层返回两个张量，损失只用到前一个，所以后一个那一项是 `None`。
 #
 # </div>
 # <div lang="en">
 #
 # When the input needs no gradient, the hook still fires, and its `grad_input` is `(None,)`. There is no gradient of
-# an input to wait for, so it fires as soon as `grad_output` arrives, before `weight.grad` has been written.
+# an input to wait for, so it fires as soon as `grad_output` arrives, before `weight.grad` has been written. The same
+# goes for a whole net: if its input is data, its `backward` comes before those of its layers.
 #
 # When the input needs a gradient, the hook waits for `grad_input`. By then, the `Linear` here has its `weight.grad`.
-# Sometimes the hook waits in vain: if you ask `torch.autograd.grad` for the gradient of the weight alone, nobody
-# computes `grad_input`, and the hook never fires.
 #
-# The same goes for a whole net. If its input is data, its `backward` comes before those of its layers.
+# Sometimes it waits in vain. If you ask `torch.autograd.grad` for the gradient of the weight alone, nobody computes
+# `grad_input`, and the hook never fires.
+#
+# A layer may have several inputs, and the bilinear layer has two. If only the first needs a gradient, the entry of
+# the second is not `None` but zeros.
 #
 # `grad_output` may hold a `None` as well. The attention layer returns two tensors, but the loss uses only the first,
 # so the entry of the second is `None`.
@@ -292,14 +320,21 @@ handle.remove()
 #
 # <div lang="zh">
 #
-# `grad_input` 里可能有 `None`，先判断，再问形状。几个输入张量里只有一部分需要梯度时，其余张量的那几项不是 `None`，而是全零的张量。也别指望钩子触发时 `weight.grad` 已经写好。
+# `grad_input` 里可能有 `None`，而 `None` 没有形状，所以要先判断，再问形状。
+#
+# 反过来，不是 `None` 也不等于这个输入需要梯度。几个输入张量里只有一部分需要梯度时，其余张量的那几项是全零的张量。
+#
+# `weight.grad` 也要当心：钩子触发时，它可能还没有写好。
 #
 # </div>
 # <div lang="en">
 #
-# An entry of `grad_input` may be `None`, so do not ask for its shape without checking. If there are several input
-# tensors and only some of them need a gradient, the entries of the other tensors are not `None` but zeros. And do not
-# rely on `weight.grad` being there when the hook fires.
+# An entry of `grad_input` may be `None`, which has no shape. So do not ask for its shape without checking.
+#
+# On the other hand, not every input without a gradient shows as `None`. If only some of several input tensors need a
+# gradient, the entries of the other tensors are zeros.
+#
+# And do not rely on `weight.grad` being there when the hook fires.
 #
 # </div>
 # </div>
@@ -312,7 +347,7 @@ handle.remove()
 #
 # 不挂钩子，也能推算出完整钩子会看到什么形状。推算得出，上面的规则就真懂了。
 #
-# 写 `grad_shapes(layer, x)`：`layer` 是一个 `nn.Linear`，`x` 有 2 维或更多。返回两个元组，即完整钩子在 `grad_input` 和 `grad_output` 里会看到的形状，没有梯度的那一项写 `None`。
+# 写 `grad_shapes(layer, x)`，返回两个元组，也就是完整钩子在 `grad_input` 和 `grad_output` 里会看到的形状。没有梯度的那一项写 `None`。这里 `layer` 是一个 `nn.Linear`，`x` 有 2 维或更多。
 #
 # - 层可以没有偏置，可能是冻结的，也可能只冻结了权重。但 `x` 和参数中总有一个需要梯度，所以在 `backward()` 里钩子一定会触发。
 # - 钩子、`.grad` 和 `requires_grad` 都保持原样。
@@ -322,9 +357,9 @@ handle.remove()
 #
 # You can tell what a full hook will see without registering one. If you can, you have understood the rules above.
 #
-# Write `grad_shapes(layer, x)`, where `layer` is an `nn.Linear` and `x` has 2 or more dimensions. Return two tuples
-# with the shapes that a full hook sees in `grad_input` and in `grad_output`, and put `None` where an entry has no
-# gradient.
+# Write `grad_shapes(layer, x)`. It returns two tuples, the shapes that a full hook sees in `grad_input` and in
+# `grad_output`, with `None` where an entry has no gradient. Here `layer` is an `nn.Linear`, and `x` has 2 or more
+# dimensions.
 #
 # - `layer` may have no bias, and it may be frozen, or only its weight may be. But `x` or a parameter always needs a
 #   gradient, so in `backward()` the hook is sure to fire.
@@ -354,19 +389,19 @@ check("07.1", grad_shapes)
 #
 # <div lang="zh">
 #
-# 回到 7.1 节的网络，把三种反向钩子摆在一起。你没见过的第三种是**反向前置钩子**：它在反向传播进入这一层之前触发，所以只收到 `grad_output`。
+# 模块的反向钩子一共有三种，旧式的和完整的你已经见过。第三种是**反向前置钩子**：它在反向传播进入这一层之前触发。那时输入的梯度还没有算，所以它只收到 `grad_output`。
 #
-# 这里的 `grad_output` 有 8 个数，几个不是零？**先猜**，再看谁的 `grad_input` 可信。
+# 我们把三种都挂到 7.1 节的网络上，看谁的 `grad_input` 可信。先看 `grad_output`：它有 8 个数，几个不是 `0`？**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# Let us go back to the net of section 7.1 and put the three kinds of backward hooks side by side. You have met the
-# legacy one and the full one. The third is the **backward pre-hook**: it fires before backward enters the layer, and
-# therefore receives `grad_output` only.
+# There are three kinds of backward hooks for modules, and you have met the legacy one and the full one. The third is
+# the **backward pre-hook**, which fires before backward enters the layer. At that time the gradient of the input has
+# not been computed yet, and so this hook receives `grad_output` only.
 #
-# Here `grad_output` has 8 numbers. How many of them are not zero? **Guess first**, and then see which hook has a
-# `grad_input` that you can trust.
+# We try all three on the net of section 7.1, to see which hook has a `grad_input` that you can trust. Begin with
+# `grad_output`: it has 8 numbers. How many of them are not `0`? **Guess first.**
 #
 # </div>
 
@@ -401,19 +436,23 @@ for kind in ("backward_hook", "full_backward_hook", "full_backward_pre_hook"):
 # %% [markdown]
 # <div lang="zh">
 #
-# 只有完整钩子的 `grad_input` 可信。`grad_output` 三种钩子看到的都一样：8 个数里有 2 个不是 `0`，每个通道一个。
+# 只有完整钩子的 `grad_input` 可信：它只有一项，说的就是那一个输入。`grad_output` 三种钩子看到的都一样，8 个数里有 2 个不是 `0`，每个通道一个。
 #
-# 为什么是 `0.5`？L1 损失是两个差的平均，各占一半。为什么只在左上角？卷积的输出全是 `9`（另一个通道全是 `18`）；数一样大时，池化在 CPU 上取第一个，梯度也就只回到那里。
+# 这两个数为什么是 `0.5`？L1 损失在这里是两个差的平均，每个差各占一半。
+#
+# 它们又为什么都在左上角？卷积的输出在一个通道里全是 `9`，在另一个通道里全是 `18`。数一样大时，池化在 CPU 上取第一个，梯度也就只回到那里。
 #
 # </div>
 # <div lang="en">
 #
-# Only the `grad_input` of the full hook can be trusted. The `grad_output` is the same for all three hooks: 2 of its 8
-# numbers are not `0`, one in each channel.
+# Only the `grad_input` of the full hook can be trusted: it has one entry, and that is about the one input. The
+# `grad_output` is the same for all three hooks. Of its 8 numbers, 2 are not `0`, one in each channel.
 #
-# Why are they `0.5`? The L1 loss is the mean of two differences, so each difference counts for one half. And why does
-# the gradient arrive only at the top left? The convolution returns `9` everywhere (`18` in the other channel). Among
-# equal numbers, the pool takes the first one on a CPU, and the gradient returns only to that place.
+# Why are these two numbers `0.5`? Here the L1 loss is the mean of two differences, so each difference counts for one
+# half.
+#
+# And why are they at the top left? The convolution returns `9` everywhere in one channel and `18` everywhere in the
+# other. Among equal numbers, the pool takes the first one on a CPU, and the gradient returns only to that place.
 #
 # </div>
 
@@ -422,15 +461,15 @@ for kind in ("backward_hook", "full_backward_hook", "full_backward_pre_hook"):
 #
 # <div lang="zh">
 #
-# 数都一样，看不出规律，所以这次换一张随机数字的图。给 `F.max_pool2d` 加上 `return_indices=True`，它还会告诉我们每个窗口里取了哪个数。
+# 刚才窗口里的数都一样大，看不出池化是怎么挑的，所以这次换一张随机数字的图。给 `F.max_pool2d` 加上 `return_indices=True`，它还会告诉我们每个窗口里取了哪个数。
 #
 # **先猜一猜**：`grad_output` 不是 `0` 的位置，就是池化取数的那些位置吗？
 #
 # </div>
 # <div lang="en">
 #
-# Equal numbers do not show much, so this time we take a picture of random numbers. With `return_indices=True`,
-# `F.max_pool2d` even tells us which number it took from each window.
+# So far all numbers in a window were equal, and one could not see how the pool chooses. This time we take a picture
+# of random numbers. With `return_indices=True`, `F.max_pool2d` even tells us which number it took from each window.
 #
 # **Guess first**: are the places where `grad_output` is not `0` the same as those from which the pool took its
 # numbers?
@@ -464,13 +503,14 @@ for ax, (name, values) in zip(axes, seen.items(), strict=True):
 # %% [markdown]
 # <div lang="zh">
 #
-# 就是那些位置。图里的粗线隔出 4 个窗口，每个窗口只有一个赢家，梯度 `1` 全归它，其余的位置都是 `0`。
+# 就是那些位置。图里的粗线隔出 4 个窗口，每个窗口只有一个赢家，梯度 `1` 全归它。其余的数没有传下去，影响不了损失，所以它们的梯度都是 `0`。
 #
 # </div>
 # <div lang="en">
 #
 # Yes, the places are the same. In the picture, the thick lines mark 4 windows. Each window has one winner, which gets
-# the whole gradient of `1`, and all other places get `0`.
+# the whole gradient of `1`. The other numbers were not passed on and had no influence on the loss, so their gradient
+# is `0`.
 #
 # </div>
 #
@@ -482,7 +522,7 @@ for ax, (name, values) in zip(axes, seen.items(), strict=True):
 #
 # 梯度会回到哪里，池化在前向传播时就定了，所以不等反向传播，你也说得出来。
 #
-# 写 `pool_mask(features, size)`：`features` 是池化前的特征图（批、通道、高、宽），`size` 是窗口边长。返回同样形状的 `torch.bool` 张量，在 `grad_output` 不是 `0` 的地方为 `True`。
+# 写 `pool_mask(features, size)`，返回一个 `torch.bool` 张量，在 `grad_output` 不是 `0` 的地方为 `True`。`features` 是池化前的特征图（批、通道、高、宽），返回的张量和它形状一样；`size` 是窗口边长。
 #
 # - `features` 自己不需要梯度，里面可以有小数和 `inf`。
 # - 凑不满一个窗口的行和列，池化会丢掉。
@@ -493,9 +533,9 @@ for ax, (name, values) in zip(axes, seen.items(), strict=True):
 #
 # A max pool already decides in forward where the gradient will come back, so you can tell before backward has run.
 #
-# Write `pool_mask(features, size)`. `features` are the maps before the pool (batch, channel, height, width), and
-# `size` is the side of a window. Return a `torch.bool` tensor of the same shape as `features`, which is `True` where
-# `grad_output` is not `0`.
+# Write `pool_mask(features, size)`, which returns a `torch.bool` tensor that is `True` where `grad_output` is not
+# `0`. `features` are the maps before the pool (batch, channel, height, width), and the returned tensor has their
+# shape. `size` is the side of a window.
 #
 # - `features` may hold any numbers, even `inf`, and need no gradient themselves.
 # - The pool drops rows and columns that fill no window.
@@ -526,19 +566,19 @@ check("07.2", pool_mask)
 #
 # <div lang="zh">
 #
-# 反向钩子不光能看，还能改：它返回一个元组，就会替换梯度。完整钩子替换的是 `grad_input`，前置钩子替换的是 `grad_output`。下面分别把它们换成零。
+# 反向钩子不光能看，还能改：它返回一个元组，就会替换梯度。完整钩子替换的是 `grad_input`，前置钩子替换的是 `grad_output`。
 #
-# 在这个例子里，权重全是 `1`，`x` 是 `6×5`，全是 `2`，损失是输出的和。**先猜。**
+# 这两种改法有什么区别？我们先把 `grad_input` 换成零，再把 `grad_output` 换成零。在这个例子里，权重全是 `1`，`x` 是 `6×5`，全是 `2`，损失是输出的和。哪些梯度会变成零：`x` 的，权重的，还是两个都会？**先猜。**
 #
 # </div>
 # <div lang="en">
 #
 # A backward hook can do more than look. If it returns a tuple, it replaces gradients: a full hook replaces
-# `grad_input`, and a pre-hook replaces `grad_output`. To see the difference, we replace first the one and then the
-# other with zeros.
+# `grad_input`, and a pre-hook replaces `grad_output`.
 #
-# In this example all weights are `1`, `x` is `6×5` and holds `2` everywhere, and the loss is the sum of the outputs.
-# Which gradients become zero: that of `x`, that of the weights, or both? **Guess first.**
+# What is the difference? We put zeros first in the place of `grad_input` and then of `grad_output`. In this example
+# all weights are `1`, `x` is `6×5` and holds `2` everywhere, and the loss is the sum of the outputs. Which gradients
+# become zero: that of `x`, that of the weights, or both? **Guess first.**
 #
 # </div>
 
@@ -581,16 +621,20 @@ with layer.register_full_backward_pre_hook(stop_early):
 #
 # <div lang="zh">
 #
-# 改 `grad_input`，只改变继续往前面的层流的那一份。这一次调用里，这一层自己的权重用的是 `grad_output`，照旧得到 `12`。要连权重的梯度一起改，就在前置钩子里改 `grad_output`。如果一层在一次前向传播里运行两次，例如 `layer(layer(x))`，就不一样了：第二次调用的 `grad_input` 就是第一次的 `grad_output`，改成零，权重从第一次调用本该得到的那份也就没了。
+# 改 `grad_input`，只改变继续往前面的层流的梯度。这一次调用里，这一层自己的权重用的是 `grad_output`，照旧得到 `12`。要连权重的梯度一起改，就在前置钩子里改 `grad_output`。
+#
+# 如果一层在一次前向传播里运行两次，例如 `layer(layer(x))`，就不一样了。这时第二次调用的 `grad_input` 就是第一次的 `grad_output`。把它改成零，权重从第一次调用本该得到的梯度也就没了。
 #
 # </div>
 # <div lang="en">
 #
-# If you change `grad_input`, you change only what flows on to earlier layers. In this call, the layer's own weights get
-# their gradient from `grad_output`, so it is still `12`. To change the gradient of the weights too, change
-# `grad_output` in a pre-hook. It is different if a layer runs twice in one forward pass, as in `layer(layer(x))`. There
-# the `grad_input` of the second call is the `grad_output` of the first, so zeros also take away what the weights would
-# have got from the first call.
+# If you change `grad_input`, you change only what flows on to earlier layers. In this call, the layer's own weights
+# get their gradient from `grad_output`, so it is still `12`. To change the gradient of the weights too, change
+# `grad_output` in a pre-hook.
+#
+# It is different if a layer runs twice in one forward pass, as in `layer(layer(x))`. There the `grad_input` of the
+# second call is the `grad_output` of the first. If you make it zero, you also take away what the weights would have
+# got from the first call.
 #
 # </div>
 # </div>
@@ -600,18 +644,18 @@ with layer.register_full_backward_pre_hook(stop_early):
 #
 # <div lang="zh">
 #
-# 反向传播也有全局钩子（6.10 节）。它和模块自己的完整钩子一样，收到 `grad_input` 和 `grad_output`。
+# 要看每个模块的梯度，也不必一个一个地挂钩子：和 6.10 节一样，反向传播也有全局钩子。它收到的 `grad_input` 和 `grad_output`，和模块自己的完整钩子收到的一样。
 #
-# **先猜一猜**：用 `layer(input=x)` 按关键字传入 `x`，`grad_input` 里有什么？前向前置钩子可以只返回一个张量，不写成元组，反向钩子也可以吗？
+# **先猜一猜**下面两件事。用 `layer(input=x)` 按关键字传入 `x`，`grad_input` 里有什么？前向前置钩子可以只返回一个张量，不写成元组，反向钩子也可以吗？
 #
 # </div>
 # <div lang="en">
 #
-# Global hooks (section 6.10) exist for backward too, and they receive `grad_input` and `grad_output` just as a
-# module's own full hook does.
+# To see the gradients of every module, you need not register a hook on each: as in section 6.10, there are global
+# hooks for backward too. They receive `grad_input` and `grad_output` just as a module's own full hook does.
 #
-# **Guess first**: what is in `grad_input` when you pass `x` by keyword, as in `layer(input=x)`? And a
-# forward pre-hook may return a single tensor instead of a tuple. May a backward hook do that, too?
+# **Guess first**, about two things. What is in `grad_input` when you pass `x` by keyword, as in `layer(input=x)`? And
+# a forward pre-hook may return a single tensor instead of a tuple. May a backward hook do that, too?
 #
 # </div>
 
@@ -643,9 +687,9 @@ with register_module_full_backward_hook(lambda module, grad_input, _: grad_input
 #
 # `grad_input` 只管位置参数，所以 `x` 按关键字传入时，它是空的。
 #
-# 前向前置钩子返回的单个张量，PyTorch 会包成元组。反向钩子返回的，PyTorch 不包，而是当成有 `6` 项的元组，长度不对，于是报错。
+# 两种钩子能返回的东西也不同。前向前置钩子返回的单个张量，PyTorch 会包成元组。反向钩子返回单个张量时，PyTorch 却把它当成元组，一行算一项。这里它有 `6` 行，而元组本该只有一项，于是报错。
 #
-# 输出也有限制。许多语言模型返回的是字典或数据类（dataclass）。我们在一个返回字典的模块上挂完整反向钩子，做一次反向传播，它会触发几次？**先猜。**
+# 完整钩子对模块的输出也有要求。许多语言模型返回的不是张量，而是字典或数据类（dataclass）。我们在一个返回字典的模块上挂完整反向钩子，做一次反向传播。它会触发几次？**先猜。**
 #
 # </div>
 # <div lang="en">
@@ -653,12 +697,12 @@ with register_module_full_backward_hook(lambda module, grad_input, _: grad_input
 # `grad_input` covers positional arguments only, so it is empty when `x` is passed by keyword.
 #
 # The two kinds of hooks also differ in what they may return. If a forward pre-hook returns a single tensor, PyTorch
-# wraps it into a tuple. If a backward hook does so, PyTorch takes the tensor for a tuple of `6` entries. That is the
-# wrong length, and so it raises an error.
+# wraps it into a tuple. If a backward hook does so, PyTorch takes the tensor for a tuple in which each row is an
+# entry. Here it has `6` rows, where one entry is wanted, and so PyTorch raises an error.
 #
-# Outputs are limited as well. Many language models return a dictionary or a dataclass instead of a tensor. We attach
-# a full backward hook to a module that returns a dictionary, and run backward once. How often will the hook fire?
-# **Guess first.**
+# A full hook also asks something of the output. Many language models return a dictionary or a dataclass instead of a
+# tensor. We attach a full backward hook to a module that returns a dictionary, and run backward once. How often will
+# the hook fire? **Guess first.**
 #
 # </div>
 
@@ -688,14 +732,17 @@ print(textwrap.fill(f"{caught[0].category.__name__}: {caught[0].message}", 90))
 #
 # <div lang="zh">
 #
-# 钩子一次也不触发，只有一句警告。完整反向钩子要求输出是张量，或者直接装着张量的元组，因为 PyTorch 不会再往里找；这里的张量却藏在字典里。输出是别的样子时，就用前向钩子，在里面给输出中的张量挂张量钩子（7.8 节）。
+# 钩子一次也不触发，只有一句警告。完整反向钩子要求输出是张量，或者是直接装着张量的元组，因为 PyTorch 不会再往里找。这里的张量却藏在字典里。
+#
+# 输出是别的样子时，就用前向钩子，在里面给输出中的张量挂张量钩子（7.8 节）。
 #
 # </div>
 # <div lang="en">
 #
 # The hook never fires, and you get only a warning. For a full backward hook, the output must be a tensor or a tuple
-# with tensors directly in it, because PyTorch searches no deeper. Here the tensor is hidden in a dictionary. For any
-# other output, use a forward hook, and let it register tensor hooks on the tensors inside (section 7.8).
+# with tensors directly in it, because PyTorch searches no deeper. Here the tensor is hidden in a dictionary.
+#
+# For any other output, use a forward hook, and let it register tensor hooks on the tensors inside (section 7.8).
 #
 # </div>
 # </div>
@@ -759,14 +806,18 @@ check("07.3", guided_relu)
 #
 # <div lang="zh">
 #
-# 许多现成的模型用 `nn.ReLU(inplace=True)`，它为了省内存，直接改写前一层的输出。我们挂一个什么也不做的完整钩子，先挂在 ReLU 前面的那一层上，再挂在 ReLU 自己身上。**先猜。**
+# 许多现成的模型用 `nn.ReLU(inplace=True)`。它为了省内存，直接改写前一层的输出。
+#
+# 这时完整钩子还能用吗？我们挂一个什么也不做的完整钩子，先挂在 ReLU 前面的那一层上，再挂在 ReLU 自己身上。哪里会报错？**先猜。**
 #
 # </div>
 # <div lang="en">
 #
 # Many ready-made models use `nn.ReLU(inplace=True)`, which saves memory by overwriting the output of the layer before
-# it. Can a full hook cope with that? We attach one that does nothing at all, first to the layer before the ReLU, then
-# to the ReLU itself. **Guess first.**
+# it.
+#
+# Can a full hook cope with that? We attach one that does nothing at all, first to the layer before the ReLU, then to
+# the ReLU itself. Where will there be an error? **Guess first.**
 #
 # </div>
 
@@ -798,19 +849,24 @@ for inplace, kind, place in ((False, full, 0), (True, full, 0), (True, full, 1),
 # %% [markdown]
 # <div lang="zh">
 #
-# 完整钩子在两处都崩溃，反向前置钩子也一样。为了知道梯度什么时候经过一层的边界，PyTorch 把这一层的输入和输出都换成了视图（view，和原来的张量共享内存），而这种视图不允许就地改写。
+# 完整钩子在两处都崩溃，反向前置钩子也一样。
 #
-# 张量钩子不需要视图。所以换一个办法：挂一个前向钩子，在里面给输出挂张量钩子。为了比较，我们也调用 `retain_grad`。谁给出的梯度是对的？**先猜。**
+# PyTorch 要知道梯度什么时候经过一层的边界。为此，它把这一层的输入和输出都换成了视图（view），视图和原来的张量共享内存。它又不允许就地改写这种视图，就地 ReLU 却偏要改写，于是报错。
+#
+# 张量钩子不需要视图，所以可以换一个办法：挂一个前向钩子，在里面给输出挂张量钩子。为了比较，我们也调用 `retain_grad`。两个里面，谁给出的梯度和没有就地操作时一样？**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# The full hook crashes in both places, and a backward pre-hook crashes as well. The reason lies in how PyTorch
-# notices that a gradient crosses the border of a layer. It turns the inputs and outputs of that layer into views,
-# which share memory with the original tensor, and it forbids changing these views in place.
+# The full hook crashes in both places, and a backward pre-hook crashes as well.
+#
+# PyTorch has to notice when a gradient crosses the border of a layer. For that, it turns the inputs and outputs of
+# the layer into views, which share memory with the original tensors. It forbids changing these views in place, but
+# that is just what the in-place ReLU tries to do.
 #
 # A tensor hook needs no view, so it offers another way: a forward hook that registers a tensor hook on the output.
-# For comparison, we also call `retain_grad`. Which of the two gives the right gradient? **Guess first.**
+# For comparison, we also call `retain_grad`. Which of the two gives the gradient that the net has without the
+# in-place operation? **Guess first.**
 #
 # </div>
 
@@ -846,29 +902,39 @@ print("in place, retain_grad:   ", retained, torch.equal(retained, wanted))
 #
 # <div lang="zh">
 #
-# 像 `Linear` 这样的层，后面有就地操作时，别用完整反向钩子，改用前向钩子里的张量钩子：它留在改写之前的值那里。`retain_grad` 会跟着张量走到 ReLU 之后（4.6 节），给出的是另一个梯度。
+# 像 `Linear` 这样的层，后面有就地操作时，别用完整反向钩子，改用前向钩子里的张量钩子。它留在改写之前的值那里，所以给出的梯度是对的。
+#
+# `retain_grad` 却会跟着张量走到 ReLU 之后（4.6 节），给出的是另一个梯度。
 #
 # </div>
 # <div lang="en">
 #
 # If an in-place operation follows a layer such as `Linear`, use a tensor hook registered inside a forward hook
-# instead of a full backward hook. The tensor hook stays with the value before the change. `retain_grad` moves with
-# the tensor to the other side of the ReLU (section 4.6) and gives another gradient.
+# instead of a full backward hook. The tensor hook stays with the value before the change, and so its gradient is
+# right.
+#
+# `retain_grad`, however, moves with the tensor to the other side of the ReLU (section 4.6) and gives another
+# gradient.
 #
 # </div>
 # </div>
 #
 # <div lang="zh">
 #
-# 有些层的输出本身就是视图，例如 `nn.Flatten`。视图被就地改写时，PyTorch 会重写它的历史，改写之前挂上的张量钩子就不再触发，或者漏掉经过改写的那一份，而且没有任何报错。这时就让前向钩子返回 `output.clone()`：被改写的是拷贝，钩子照常触发。
+# 有些层的输出本身就是视图，例如 `nn.Flatten`，那里连张量钩子也会落空。视图被就地改写时，PyTorch 会重写它的历史，而先前挂上的张量钩子留在旧的历史里。经过改写的梯度走新的历史，到不了这个钩子，而且没有任何报错。
+#
+# 这时就让前向钩子返回 `output.clone()`。这样，后面的就地操作改写的是拷贝，视图没有变，钩子照常触发。
 #
 # </div>
 # <div lang="en">
 #
-# Some layers, such as `nn.Flatten`, return a view themselves. When a view is changed in place, PyTorch rewrites its
-# history. A tensor hook from before the change then no longer fires, or misses what passes through the change,
-# without any error. In that case let the forward hook return `output.clone()`: the copy is overwritten, and the hook
-# fires as usual.
+# Some layers, such as `nn.Flatten`, return a view themselves, and there even the tensor hook may fail. When a view is
+# changed in place, PyTorch rewrites its history, and a tensor hook from before the change stays behind in the old
+# one. The gradient that passes through the change goes by the new history and never reaches this hook. There is no
+# error to warn you.
+#
+# In that case let the forward hook return `output.clone()`. Then the in-place operation overwrites the copy, the view
+# stays as it was, and the hook fires as usual.
 #
 # </div>
 
@@ -879,9 +945,9 @@ print("in place, retain_grad:   ", retained, torch.equal(retained, wanted))
 #
 # <div lang="zh">
 #
-# `Linear` 后面有就地 ReLU，完整反向钩子会出错，张量钩子却不受影响。现在就把它做成一个工具。
+# `Linear` 后面有就地 ReLU 时，完整反向钩子会出错，张量钩子却不受影响。现在就把这个办法做成一个工具。
 #
-# 写 `watch_output(layer, seen)`，返回句柄。每次反向传播，它把 `layer` 输出的梯度原样放到列表 `seen` 的末尾。这里不用操心视图：`layer` 的输出不是视图。
+# 写 `watch_output(layer, seen)`，返回句柄。每次反向传播，都把 `layer` 输出的梯度原样放到列表 `seen` 的末尾。`layer` 的输出不是视图，所以这里不用 `clone()`。
 #
 # - 梯度全是零也要放，这也值得知道。
 # - `torch.no_grad()` 里不能出错，层冻结了、输出不需要梯度的时候也不能：同一个模型不训练时也要运行。
@@ -894,8 +960,8 @@ print("in place, retain_grad:   ", retained, torch.equal(retained, wanted))
 # it into a tool.
 #
 # Write `watch_output(layer, seen)`, which returns a handle. In each backward pass, the gradient of the output of
-# `layer` is appended, just as it is, to the list `seen`. You need not care about views here: the output of `layer` is
-# not one.
+# `layer` is appended, just as it is, to the list `seen`. The output of `layer` is no view, so you need no `clone()`
+# here.
 #
 # - Append every gradient, even if it is all zeros, since that is worth knowing too.
 # - Nothing may crash under `torch.no_grad()`, nor where the layer is frozen and its output needs no gradient, because
@@ -929,7 +995,7 @@ check("07.4", watch_output)
 #
 # <div lang="zh">
 #
-# 现在用完整钩子量一量：梯度往回穿过一个小的卷积网络，还剩多少？每一层挂一个，记下 `grad_input` 里有多少不是 `0`，一次反向传播就能看出每种层的规则。
+# 现在用完整钩子来量一件事：梯度往回穿过一个小的卷积网络时，还剩下多少？我们给每一层挂一个完整钩子，记下 `grad_input` 里不是 `0` 的占多少。做一次反向传播，就看得出每种层的规则。
 #
 # **先猜一猜**：梯度往回穿过一个 `2×2` 的最大池化之后，最多还有多少不是 `0`？穿过卷积之后呢？
 #
@@ -940,7 +1006,8 @@ check("07.4", watch_output)
 # convolutional net? A hook on every layer notes the share of `grad_input` that is not `0`, and one backward pass then
 # shows the rule of each kind of layer.
 #
-# **Guess first**: once the gradient has gone back through a `2×2` max pool, how much of it can still be different from `0`? And after a convolution?
+# **Guess first**: once the gradient has gone back through a `2×2` max pool, how much of it can still be different
+# from `0`? And after a convolution?
 #
 # </div>
 
@@ -978,26 +1045,29 @@ print("share that comes back through a pool is at most 1/4:", most <= 0.25)
 #
 # <div lang="zh">
 #
-# 图里看得到：池化之后最多剩四分之一，ReLU 再减去一些，卷积又把梯度摊到几乎所有的位置。卷积那里剩下的零多半在下边和右边的边缘：前向传播走到后面的池化时，那边的行和列凑不满一个窗口，被丢掉了。
+# 图里看得到每种层的规则：池化之后最多剩四分之一不是 `0`，ReLU 再减去一些，卷积又把梯度摊到几乎所有的位置。
 #
-# 最后一个问题来自微调：一层要继续学，它前面的层却不该再动。按 7.6 节，完整钩子把 `grad_input` 换成零，看上去就够了。可是钩子也可以返回 `(None,)`，那就根本没有梯度从这一层往回流；前面的钩子照样触发，只是收到的是 `None`。（单独返回一个 `None`，什么也不改。）两者有区别吗？
+# 穿过卷积之后仍是 `0` 的位置，多半在下边和右边的边缘。前向传播时，那里的数只传到后面的池化丢掉的行和列，影响不了损失。
 #
-# 两种办法各用 AdamW（带权重衰减）训练 5 步。**先猜。**
+# 最后一个问题来自微调：一层要继续学，它前面的层却不该再动。按 7.6 节，让完整钩子把 `grad_input` 换成零，似乎就够了。可是钩子也可以返回 `(None,)`，那样就根本没有梯度从这一层往回流。（单独返回一个 `None`，什么也不改。）
+#
+# 零和 `(None,)` 有区别吗？我们各用 AdamW 训练 5 步，它带权重衰减。哪种情况下，第一层的权重会移动？**先猜。**
 #
 # </div>
 # <div lang="en">
 #
 # The picture shows the rule of each kind of layer. At most a quarter comes back through a pool, a ReLU removes some
-# more, and a convolution spreads the gradient over nearly all places again. Most of the zeros that are left lie along
-# the bottom and the right edge. In forward, what comes from there reaches only rows and columns that a later pool
-# drops, because they fill no window.
+# more, and a convolution spreads the gradient over nearly all places again.
+#
+# Where it is `0` even after a convolution, that is mostly along the bottom and the right edge. In forward, numbers
+# there reach only rows and columns that a later pool drops, so they have no influence on the loss.
 #
 # The last question comes from fine-tuning. One layer should go on learning, while the layers before it should not
 # move. By section 7.6, a full hook that puts zeros into `grad_input` seems to be enough. But the hook may also return
-# `(None,)`. Then no gradient at all flows on from this layer, and hooks before it still fire but receive `None`.
-# (Returning a plain `None` changes nothing.) Is there a difference between zeros and `(None,)`?
+# `(None,)`, and then no gradient at all flows on from this layer. (A plain `None` changes nothing.)
 #
-# To find out, we train for 5 steps in both ways, with AdamW, which has weight decay. **Guess first.**
+# Does it matter which you choose? We train for 5 steps in both ways, with AdamW, which has weight decay. When will
+# the weight of the first layer move? **Guess first.**
 #
 # </div>
 
@@ -1034,15 +1104,22 @@ for title, returns in (("zeros", torch.zeros_like), ("None", lambda grad: None))
 #
 # <div lang="zh">
 #
-# 梯度是零，不等于不动：优化器看到有梯度，照样做权重衰减，这里的权重移动了 0.0285。`.grad` 是 `None` 的参数，优化器会跳过。要让前面的层不动，就返回 `(None,)`，或者设 `requires_grad_(False)`。但要当心，前面若还有反向钩子或自定义的 `autograd.Function`，`(None,)` 可能又变成零。
+# 梯度是零，权重不一定就不动。优化器看到有梯度，照样做权重衰减，这里的权重移动了 0.0285。`.grad` 是 `None` 的参数，优化器会跳过。
+#
+# 所以要让前面的层不动，就返回 `(None,)`，或者设 `requires_grad_(False)`。
+#
+# 返回 `(None,)` 时要当心：前面若还有反向钩子或自定义的 `autograd.Function`，它可能又变成零。
 #
 # </div>
 # <div lang="en">
 #
 # A gradient of zeros does not keep a weight still. The optimizer sees a gradient and applies weight decay all the
-# same, and here the weight moved by 0.0285. Parameters whose `.grad` is `None` are skipped. To keep earlier layers
-# where they are, return `(None,)` or set `requires_grad_(False)`. But note that a backward hook or a custom
-# `autograd.Function` in an earlier layer may turn `(None,)` into zeros again.
+# same, and here the weight moved by 0.0285. It skips parameters whose `.grad` is `None`.
+#
+# So to keep earlier layers where they are, return `(None,)` or set `requires_grad_(False)`.
+#
+# Take care if you return `(None,)`: a backward hook or a custom `autograd.Function` in an earlier layer may turn it
+# into zeros again.
 #
 # </div>
 # </div>
@@ -1054,7 +1131,9 @@ for title, returns in (("zeros", torch.zeros_like), ("None", lambda grad: None))
 #
 # <div lang="zh">
 #
-# 微调时，有时只想训练一层，它前面的都不动。写 `stop_gradient(layer)`，返回句柄。`layer` 的权重照常得到梯度，而它前面的层得不到。可以放心的是：`layer` 在每次前向传播里只运行一次，输入都是张量，按位置传入。
+# 微调时，有时只想训练一层，它前面的都不动。那就让梯度停在这一层。
+#
+# 写 `stop_gradient(layer)`，返回句柄。`layer` 的权重照常得到梯度，而它前面的层得不到。可以放心的是：`layer` 在每次前向传播里只运行一次，输入都是张量，按位置传入。
 #
 # - 不管从哪个输入，梯度都不往回走。
 # - 前面各层的 `.grad` 仍是 `None`。填上零也不行，那样权重衰减还是会移动它们。
@@ -1065,9 +1144,12 @@ for title, returns in (("zeros", torch.zeros_like), ("None", lambda grad: None))
 # </div>
 # <div lang="en">
 #
-# In fine-tuning you may want to train a layer and keep everything before it as it is. Write `stop_gradient(layer)`,
-# which returns the handle. The weights of `layer` get their gradient as before, while the layers before it get none.
-# You can count on this: `layer` runs once in each forward pass, and all its inputs are tensors, given by position.
+# In fine-tuning you may want to train a layer and keep everything before it as it is. For that, the gradient has to
+# stop at this layer.
+#
+# Write `stop_gradient(layer)`, which returns the handle. The weights of `layer` get their gradient as before, while
+# the layers before it get none. You can count on this: `layer` runs once in each forward pass, and all its inputs are
+# tensors, given by position.
 #
 # - No gradient passes back through any of the inputs.
 # - The `.grad` of the layers before stays `None`. Zeros will not do, because weight decay would still move these
@@ -1075,8 +1157,8 @@ for title, returns in (("zeros", torch.zeros_like), ("None", lambda grad: None))
 # - Only the way through `layer` is closed. A shortcut around it keeps its gradient, as in `y = layer(h) + h` (section
 #   3.7).
 # - All this holds after `eval()` too.
-# - Nothing fails if the input needs no gradient, or under `torch.no_grad()`, because the same model is also run without
-#   training.
+# - Nothing fails if the input needs no gradient, or under `torch.no_grad()`, because the same model is also run
+#   without training.
 #
 # </div>
 
@@ -1144,15 +1226,23 @@ check("07.5", stop_gradient)
 #
 # <div lang="zh">
 #
-# Captum 的 `GuidedBackprop` 做的就是练习 07.3 的事，只是绕过 ReLU 的捷径也一并截断。它没有用完整反向钩子。在它的源代码里搜索 `_register_backward_hook`，就能看到 7.8 节的办法：在前向钩子里给输出挂张量钩子，在前向前置钩子里给输入挂张量钩子。下面是你到目前为止的进度。
+# Captum 是一个解释神经网络的库。它的 `GuidedBackprop` 做的就是练习 07.3 的事，只是绕过 ReLU 的捷径也一并截断。
+#
+# 它没有用完整反向钩子，用的是 7.8 节的办法：在前向钩子里给输出挂张量钩子，在前向前置钩子里给输入挂张量钩子。想看它怎么写，就在源代码里搜索 `_register_backward_hook`。
+#
+# 下面是你到目前为止的进度。
 #
 # </div>
 # <div lang="en">
 #
-# Captum's `GuidedBackprop` does the same as exercise 07.3, except that it cuts shortcuts around a ReLU as well. It
-# works without a full backward hook. Search its source for `_register_backward_hook`, and you will find the method of
-# section 7.8: a forward hook sets a tensor hook on the output, and a forward pre-hook sets one on the input. Below
-# you see your progress so far.
+# Captum is a library that explains what neural networks do. Its `GuidedBackprop` does the same as exercise 07.3,
+# except that it cuts shortcuts around a ReLU as well.
+#
+# It works without a full backward hook. Instead it uses the method of section 7.8: a forward hook sets a tensor hook
+# on the output, and a forward pre-hook sets one on the input. To see how that is written, search its source for
+# `_register_backward_hook`.
+#
+# Below you see your progress so far.
 #
 # </div>
 
