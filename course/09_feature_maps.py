@@ -22,19 +22,20 @@ LanguageToggle()
 #
 # <div lang="zh">
 #
-# AlexNet 的第一层是卷积，它为每个通道算出一张**特征图**，里面的数有正有负。这一课用钩子取出特征图，画出来，再评判它们。
+# AlexNet 的第一层是卷积，它为每个通道算出一张**特征图**，里面的数有正有负。一张特征图说的是：这个通道对图片的哪些地方有反应，反应有多强。这一课用钩子把特征图取出来，画出来，再学怎样评判它们。
 #
-# 输入是 Grace Hopper 的照片，缩放、裁剪到 `224` 见方，再归一化。权重是随机的，种子固定；训练好的网络到 9.4 节再用。
+# 我们的输入是 Grace Hopper 的一张照片，缩放、裁剪成边长 `224` 的正方形，再归一化。开头的几个问题用不着训练好的网络，所以这里的权重是随机的，种子固定。训练好的网络到 9.4 节再用。
 #
 # </div>
 # <div lang="en">
 #
 # AlexNet begins with a convolution. For each of its channels it computes a **feature map**, a grid of numbers that are
-# positive in some places and negative in others. In this lesson we take such maps out of networks with hooks, draw
-# them, and learn how to judge them.
+# positive in some places and negative in others. Such a map shows where in a picture the channel responds, and how
+# strongly. In this lesson we take feature maps out of networks with hooks, draw them, and learn how to judge them.
 #
-# Our input is a photograph of Grace Hopper, resized and cropped to `224` pixels square and normalised. The weights are
-# random, with a fixed seed. A trained network follows in section 9.4.
+# Our input is a photograph of Grace Hopper, resized and cropped to `224` pixels square and normalised. The first
+# questions do not need a trained network, so the weights here are random, with a fixed seed. A trained network follows
+# in section 9.4.
 #
 # </div>
 
@@ -58,14 +59,19 @@ _ = plt.axis("off")
 # %% [markdown]
 # <div lang="zh">
 #
-# 给这个卷积挂一个前向钩子，它用三种办法留下同一个输出：`detach()`、`detach().cpu()`、`detach().clone()`。三份都等整个模型运行完再看。随机的卷积给出的数，大约一半是负的。**先猜。**
+# 钩子要把一个输出留到以后再看，该怎样留？我们试三种看上去差不多的办法。第一个卷积上的前向钩子把同一个输出留下三份，分别用 `detach()`、`detach().cpu()` 和 `detach().clone()`。等整个模型运行完，我们再来看这三份。
+#
+# 随机的卷积给出的数，大约有一半是负的。那么留下的这三份里，也还有一半是负数吗？**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# We register a forward hook on this first convolution. It keeps the same output in three ways, with `detach()`, with
-# `detach().cpu()` and with `detach().clone()`, and we look at all three after the whole model has run. About half of
-# what a random convolution returns is negative. Will half of the numbers we kept be negative, too? **Guess first.**
+# How should a hook keep an output for later? Let us try three ways that look much the same. A forward hook on this
+# first convolution keeps the same output with `detach()`, with `detach().cpu()` and with `detach().clone()`. We look at
+# all three after the whole model has run.
+#
+# About half of what a random convolution returns is negative. Will half of the numbers that we kept be negative, too?
+# **Guess first.**
 #
 # </div>
 
@@ -100,7 +106,9 @@ for ax, way in zip(axes, ("detach()", "detach().clone()"), strict=True):
 # %% [markdown] tags=["F14"]
 # <div lang="zh">
 #
-# 前两份里一个负数也没有，只有 `clone()` 留住了当时的样子。`detach()` 剪断的是计算图，数据仍和 `output` 在同一块内存里（3.8 节）；下一层是 `ReLU(inplace=True)`，它就地把负数改成 `0`，留下的那份也就跟着变了。`cpu()` 也帮不上忙：张量不在 CPU 上（例如在 GPU 上）时，它才会复制，所以在那里对的代码，换一台机器就可能错。
+# 前两份里一个负数也没有，只有 `clone()` 留住了输出当时的样子。`detach()` 剪断的是计算图，它给出的张量仍和 `output` 在同一块内存里（3.8 节）。接着运行的是 `ReLU(inplace=True)`，它就在这块内存里把负数改成 `0`，我们留下的那份也就跟着变了。
+#
+# `cpu()` 为什么也帮不上忙？张量不在 CPU 上时，例如在 GPU 上，它才会复制，而我们的张量本来就在 CPU 上。所以在 GPU 上对的代码，换一台机器就可能错。
 #
 # </div>
 # <div lang="en">
@@ -108,8 +116,10 @@ for ax, way in zip(axes, ("detach()", "detach().clone()"), strict=True):
 # The first two versions hold not a single negative number. Only `clone()` kept the output as it was at that moment.
 # What `detach()` cuts is the graph, but the tensor that it returns still shares the memory of `output` (section 3.8).
 # The next layer is `ReLU(inplace=True)`. It turns the negatives into `0` right there in that memory, and so also in
-# what we kept. `cpu()` does not help either, because it copies only what is not on the CPU yet, such as a tensor on a
-# GPU. So code that was right on a GPU may be wrong on another machine.
+# what we kept.
+#
+# Why does `cpu()` not help? It copies only what is not on the CPU yet, such as a tensor on a GPU, and our tensor was on
+# the CPU already. So code that was right on a GPU may be wrong on another machine.
 #
 # </div>
 #
@@ -119,15 +129,18 @@ for ax, way in zip(axes, ("detach()", "detach().clone()"), strict=True):
 #
 # <div lang="zh">
 #
-# `detach()` 和 `cpu()` 都不是备份。`detach()` 得到的张量和输出在同一块内存里；张量本来就在 CPU 上时，`cpu()` 也不复制。不会有异常，能说明问题的只有两点：负数不见了，`_version` 从 `0` 变成了 `1`。要留住那一刻，就在钩子里写 `output.detach().clone()`。
+# `detach()` 和 `cpu()` 都不是备份。`detach()` 得到的张量和输出在同一块内存里；张量本来就在 CPU 上时，`cpu()` 也不复制。
+#
+# 出了错也不会有异常，能看出来的只有两点：负数不见了，`_version` 从 `0` 变成了 `1`。要留住那一刻的数，就在钩子里写 `output.detach().clone()`。
 #
 # </div>
 # <div lang="en">
 #
 # Neither `detach()` nor `cpu()` makes a backup. What `detach()` returns shares its memory with the output. `cpu()`
-# copies nothing either if the tensor is on the CPU already. No exception is raised, and only two signs give it away:
-# the negatives are missing, and `_version` is `1` instead of `0`. To keep the numbers of that moment, write
-# `output.detach().clone()` inside the hook.
+# copies nothing either if the tensor is on the CPU already.
+#
+# No exception is raised, and only two signs give it away: the negatives are missing, and `_version` is `1` instead of
+# `0`. To keep the numbers of that moment, write `output.detach().clone()` inside the hook.
 #
 # </div>
 # </div>
@@ -137,16 +150,16 @@ for ax, way in zip(axes, ("detach()", "detach().clone()"), strict=True):
 #
 # <div lang="zh">
 #
-# AlexNet 一共有 5 个卷积。我们给每一个都挂上钩子，按卷积核的形状 `tuple(module.weight.shape)` 把输出分组，每次调用留下两份：`detach()` 的和 `clone()` 的。
+# 输出被改写的，只有第一个卷积吗？AlexNet 一共有 5 个卷积，我们给每一个都挂上钩子，按卷积核的形状 `tuple(module.weight.shape)` 把输出分组。卷积每调用一次，我们就留下两份输出，一份用 `detach()`，一份用 `clone()`。
 #
-# 标准答案来自第一遍：把所有 `inplace` 改成 `False` 再运行。然后改回 `True` 运行第二遍，权重和输入都不变。**先猜。**
+# 要知道哪一份对，先得有标准答案。我们把所有的 `inplace` 改成 `False`，运行第一遍，标准答案就从这里来。然后改回 `True`，用同样的权重和输入再运行一遍。五个卷积里，`detach()` 留下的有几个是对的？**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# Is the first convolution the only one whose output gets overwritten? AlexNet has 5 convolutions. We hook all of them
-# and group their outputs by the shape of the kernel, `tuple(module.weight.shape)`. From every call we keep two
-# versions, one by `detach()` and one by `clone()`.
+# Is the first convolution the only one whose output gets overwritten? AlexNet has 5 convolutions. We hook all of them,
+# and group their outputs by the shape of the kernel, `tuple(module.weight.shape)`. At every call we keep two versions
+# of the output, one by `detach()` and one by `clone()`.
 #
 # To know which version is right, we need the truth. It comes from a first run with every `inplace` set to `False`. Then
 # we set it back to `True` and run once more, with the same weights and the same input. For how many of the five
@@ -188,23 +201,26 @@ for shape, [(detached, cloned)] in groups.items():  # one call in each group
 # %% [markdown]
 # <div lang="zh">
 #
-# 一组也不对，因为在 AlexNet 里，每个卷积后面都紧跟着一个就地的 ReLU。`clone()` 的五组则全对。
+# `detach()` 留下的五组全都不对，因为在 AlexNet 里，每个卷积后面都紧跟着一个就地的 ReLU。`clone()` 留下的五组则全对。
 #
 # </div>
 # <div lang="en">
 #
-# Not one of the five detached outputs is right, because in AlexNet an in-place ReLU follows each convolution. With
-# `clone()` all five are right.
+# Not one of the five outputs kept by `detach()` is right, because in AlexNet an in-place ReLU follows each convolution.
+# With `clone()` all five are right.
 #
 # </div>
-#
+
+# %% [markdown]
 # ### 练习 09.1：不怕就地操作 · Exercise 09.1: Immune to in-place operations
 #
 # ●●● · 8 min
 #
 # <div lang="zh">
 #
-# 留下的是拷贝，后面的层就再也改写不了特征图，现在可以放心收集整个模型的了。写 `conv_groups(model, x)`：运行一次 `model(x)`，返回一个字典，键是卷积核的形状（元组），值是输出的列表。
+# 既然拷贝不怕后面的层改写，就可以把整个模型的特征图一次收齐，像上面那样按卷积核的形状分组。
+#
+# 写 `conv_groups(model, x)`，它运行一次 `model(x)`，把收来的特征图放进一个字典返回。每一组的键是卷积核的形状（元组），值是一个列表，里面是这种形状的卷积给出的输出。
 #
 # - 卷积每调用一次，就在它那个形状的列表里加一项，所以各项按运行的次序排。
 # - 一项就是那一刻的输出，`dtype` 不变，也不连着计算图。
@@ -215,9 +231,12 @@ for shape, [(detached, cloned)] in groups.items():  # one call in each group
 # </div>
 # <div lang="en">
 #
-# With a copy, no later layer can spoil a feature map. So now you can collect those of a whole model. Write
-# `conv_groups(model, x)`, which runs `model(x)` once and returns a dictionary. Its keys are the shapes of kernels
-# (tuples), and its values are lists of outputs.
+# With a copy, no later layer can spoil a feature map. So now you can collect the feature maps of a whole model in one
+# go, grouped by the shape of the kernel as above.
+#
+# Write `conv_groups(model, x)`, which runs `model(x)` once and returns its feature maps in a dictionary. The key of
+# each group is the shape of the kernel (a tuple), and the value is a list of the outputs that convolutions of this
+# shape returned.
 #
 # - Each call of a convolution adds one entry to the list of its kernel shape, so the entries stand in the order of
 #   running.
@@ -265,7 +284,7 @@ check("09.1", conv_groups)
 #
 # 既然就地的 ReLU 是祸首，把每个 `inplace` 都设成 `False`，似乎就不用 `clone()` 了。是这样吗？我们在 ResNet 的一个块上试试，它的 `relu` 已经设成 `inplace=False`。
 #
-# 这个块依次运行 `conv1`、`bn1`、`relu`、`conv2`、`bn2`，然后用 `out += identity` 加上块的输入，最后再运行一次 `relu`。每一层的输出留两份，一份只 `detach()`，一份再 `clone()`。**先猜**哪几层只 `detach()` 的那份还是对的，再看每一层各报告几次。
+# 这个块依次运行 `conv1`、`bn1`、`relu`、`conv2`、`bn2`，然后用 `out += identity` 加上块的输入，最后再运行一次 `relu`。每一层的输出我们留下两份，一份只用 `detach()`，另一份再加上 `clone()`。哪几层只用 `detach()` 的那份还是对的？**先猜**，再看每一层的钩子各报告了几次。
 #
 # </div>
 # <div lang="en">
@@ -275,8 +294,8 @@ check("09.1", conv_groups)
 #
 # The block runs `conv1`, `bn1`, `relu`, `conv2` and `bn2`. Then it adds its own input with `out += identity`, and runs
 # `relu` once more. From every layer we keep the output twice, once with `detach()` alone and once with `clone()` as
-# well. **Guess first**: for which layers is the version with `detach()` alone still right? Then see how often each
-# layer reports.
+# well. For which layers is the version with `detach()` alone still right? **Guess first**, and then see how often the
+# hook of each layer reports.
 #
 # </div>
 
@@ -312,14 +331,14 @@ print("bn2 as kept by detach() equals bn2 + identity:", torch.equal(detached, cl
 # %% [markdown] tags=["F15", "F27"]
 # <div lang="zh">
 #
-# 错的是 `bn2`：留下的已经不是它的输出，而是加上 `identity` 之后的和。其他几层都对，因为没有谁再就地改它们的输出。`relu` 报告了 2 次，其他各一次。
+# 只有 `bn2` 错了：`+=` 把和写进了同一块内存，所以留下的已经不是 `bn2` 的输出，而是加上 `identity` 之后的和。其他几层都对，因为没有谁再就地改它们的输出。另外，`relu` 的钩子报告了 2 次，其他各一次。
 #
 # </div>
 # <div lang="en">
 #
 # The only wrong layer is `bn2`. What we kept there is no longer its output but the sum with `identity`, because `+=`
-# wrote that sum into the same memory. The other layers are right, because nothing changes their outputs in place.
-# `relu` reports 2 times, and the others report once each.
+# wrote that sum into the same memory. The other layers are right, because nothing changes their outputs in place. You
+# also see that `relu` reports 2 times, while the others report once each.
 #
 # </div>
 #
@@ -346,7 +365,7 @@ print("bn2 as kept by detach() equals bn2 + identity:", torch.equal(detached, cl
 #
 # <div lang="zh">
 #
-# 一个模块可以运行几次（5.7 节）。这个块只有一个 `relu`，运行 2 次，`seen["relu"]` 里只剩后一次的输出，前一次被盖掉了。每次都要，就用列表。
+# 一个模块可以运行几次（5.7 节）。这个块只有一个 `relu`，它运行 2 次，所以 `seen["relu"]` 里只剩后一次的输出，前一次的被盖掉了。如果每次的输出都要，就用列表来装。
 #
 # </div>
 # <div lang="en">
@@ -362,11 +381,11 @@ print("bn2 as kept by detach() equals bn2 + identity:", torch.equal(detached, cl
 #
 # <div lang="zh">
 #
-# 随机的权重没有学过什么，所以从这里起换一个训练过的小网络：`Shapes` 现场画出小图，每张图上有一个形状，共 6 类，`load_model()` 给出的网络能认出它们。
+# 随机的权重没有学过什么，所以从这里起，我们换一个训练过的小网络。它看的小图由 `Shapes` 现场画出，每张图上有一个形状，一共 6 类。`load_model()` 给出的网络认得出这些形状。
 #
-# `block3` 的 ReLU 有 48 张特征图，我们把其中 12 张画两行。上面一行每张各用自己的尺子，从它的最小值到最大值；下面一行共用一把，从 0 到整层的最大值。红框里是整层最亮的和最暗的。
+# 这个网络的特征图该怎样画？`block3` 的 ReLU 有 48 张，我们把其中 12 张画成两行。在上面一行，每张图各用自己的尺子，从它的最小值到最大值。在下面一行，所有的图共用一把，从 0 到整层的最大值。红框里是整层最亮的和最暗的那两张。
 #
-# 看一看：在上面一行里，最大值只有 0.02 的那张，会比最大值是 3.70 的那张暗吗？
+# 你先想一想：在上面一行里，最大值只有 0.02 的那张，看起来会比最大值是 3.70 的那张暗吗？
 #
 # </div>
 # <div lang="en">
@@ -418,25 +437,33 @@ for channel in ends.values():
 # %% [markdown]
 # <div lang="zh">
 #
-# 不会：上面一行里，两个红框里的最亮处一样亮，因为每张图的最大值都画成黄色，亮度都是 1。到了下面一行，0.02 的那张才显出本来的样子，整张都是暗的。所以比较通道要用同一把尺子；想看清一张图自己的花纹，可以各用各的，但要说明。`plot_feature_maps` 默认整层共用一把，写 `per_map=True` 就各用各的。
+# 不会。在上面一行里，两个红框里最亮的地方一样亮，因为每张图的最大值都画成黄色，亮度都是 1。只有下面一行画出了 0.02 那张本来的样子：整张都是暗的。
+#
+# 用哪种尺子，要看你想知道什么。想比较通道，就用同一把尺子。想看清一张图自己的花纹，可以单独给它一把，但要说明。`plot_feature_maps` 默认整层共用一把，写上 `per_map=True` 就每张各用一把。
 #
 # </div>
 # <div lang="en">
 #
 # The map with 0.02 does not look dimmer. In the upper row both red frames are equally bright at their brightest,
 # because every map's largest value is drawn in yellow, with brightness 1. Only the lower row shows this map as it is,
-# dark all over. So to compare channels, use one scale. To study the pattern within a map, give it a scale of its own,
-# but say so. `plot_feature_maps` uses one for the layer by default, and one for each map with `per_map=True`.
+# dark all over.
+#
+# Which scale to use depends on what you want to know. To compare channels, use one scale for all. To study the pattern
+# within a single map, you may give it a scale of its own, but then say so. `plot_feature_maps` uses one scale for the
+# whole layer by default, and one for each map with `per_map=True`.
 #
 # </div>
-#
+
+# %% [markdown]
 # ### 练习 09.2：一把尺子的网格 · Exercise 09.2: A grid with one scale
 #
 # ●●● · 8 min
 #
 # <div lang="zh">
 #
-# 要一眼比较一层的所有通道，就把它们拼成一张图，用同一把尺子。写 `one_scale(maps, columns)`：`maps` 是 `(C, H, W)`，`columns` 不大于 `C`；返回一张图 `(height, width)`。
+# 想一眼比较一层的所有通道，可以把它们的特征图拼成一张大图，全部用同一把尺子。这样一来，图上哪里更亮，哪里的值就更大。
+#
+# 写 `one_scale(maps, columns)`，拼出这样一张图。`maps` 是形状为 `(C, H, W)` 的特征图，`columns` 是一行放几张，它不大于 `C`。返回的图，形状是 `(height, width)`。
 #
 # - 每行 `columns` 张，从左到右、从上到下排，之间不留缝；末行的空位填 0。
 # - 整层最小的数变成 0，最大的变成 1，哪怕两者相差很小；如果所有的数都相等，没有什么可拉开的，整张图是 0。
@@ -445,9 +472,11 @@ for channel in ends.values():
 # </div>
 # <div lang="en">
 #
-# To compare all channels of a layer at a glance, put their maps into one picture with one scale. Write
-# `one_scale(maps, columns)`, where `maps` is `(C, H, W)` and `columns` is at most `C`. Return a picture
-# `(height, width)`.
+# To compare all channels of a layer at a glance, you can put their maps into one large picture, all on the same scale.
+# Whatever is brighter in that picture is then really larger.
+#
+# Write `one_scale(maps, columns)`, which makes such a picture. The feature maps come as `maps`, of shape `(C, H, W)`,
+# and `columns` says how many of them stand in a row, at most `C`. Return the picture, of shape `(height, width)`.
 #
 # - Each row holds `columns` maps, from left to right and then down, without gaps. Unused places are 0.
 # - The layer's smallest number becomes 0 and the largest 1, however close they are. If all are equal, there is nothing
@@ -483,16 +512,25 @@ check("09.2", one_scale)
 #
 # <div lang="zh">
 #
-# 想看特征图在训练中怎样变化，可以把网格写进 TensorBoard 的事件文件：`add_image(tag, picture, step)`，标签不变，步数在变。网格用 torchvision 的 `make_grid` 拼：`nrow` 是每行的张数，`normalize=True` 把数拉到 0 到 1，再加上 `scale_each=True` 就是每张图各用各的尺子。下面把 9.2 节五组的前 12 张写在第 100 步，另外 6 步各写一张小图。
+# 训练的时候，特征图会不断变化，我们想看看它怎样变。为此可以把图写进 TensorBoard 的事件文件：`add_image(tag, picture, step)` 写下一张图和它的步数。各步用同一个标签，这些图就归在一起。
+#
+# 一层有许多特征图，先要拼成一张网格，这由 torchvision 的 `make_grid` 来做，`nrow` 是每行的张数。`normalize=True` 把数拉到 0 到 1 之间。再加上 `scale_each=True`，每张图就分开来拉，也就是各用各的尺子。
+#
+# 下面给 9.2 节的五组各写一张网格，拼的是前 12 张特征图，写在第 100 步。这些标签都只有一步，所以再写一张每步都有的小图，一共 6 步。
 #
 # </div>
 # <div lang="en">
 #
-# To watch how feature maps change during training, write them into an event file of TensorBoard with
-# `add_image(tag, picture, step)`. Use one tag for all steps. The grid is laid out by torchvision's `make_grid`, where
-# `nrow` is the number of maps in a row. With `normalize=True` the numbers are stretched to the range from 0 to 1, and
-# with `scale_each=True` in addition, each map gets its own scale. Below, we write the first 12 maps of each of the five
-# groups of section 9.2 at step 100, and a small picture at each of 6 steps.
+# Feature maps change during training, and you may want to watch how. For this purpose you can write pictures into an
+# event file of TensorBoard: `add_image(tag, picture, step)` writes one picture together with its step. If all steps use
+# the same tag, their pictures are filed together.
+#
+# A layer has many maps, and to make one picture of them, we lay them out as a grid with torchvision's `make_grid`,
+# where `nrow` is the number of maps in a row. With `normalize=True` the numbers are stretched to the range from 0 to 1.
+# If you add `scale_each=True`, each map is stretched by itself, so it gets its own scale.
+#
+# Below, we write a grid for each of the five groups of section 9.2, with the first 12 maps of the group, at step 100.
+# As these tags have only a single step, we also write a small picture at each of 6 steps.
 #
 # </div>
 
@@ -511,7 +549,7 @@ with SummaryWriter(folder) as writer:
 # %% [markdown]
 # <div lang="zh">
 #
-# 写对了没有，读回来看就知道。`EventAccumulator` 读一个文件夹里的事件文件，调用 `Reload()` 之后才有内容。小图写了 6 步。**先猜。**
+# 图写对了没有，读回来一看就知道。`EventAccumulator` 用来读一个文件夹里的事件文件，不过要调用 `Reload()` 之后，它才有内容。小图一共写了 6 步，默认读得回几步？**先猜。**
 #
 # </div>
 # <div lang="en">
@@ -545,26 +583,29 @@ _ = plt.axis("off")
 # %% [markdown]
 # <div lang="zh">
 #
-# 默认只读回 4 步。读取器给每个标签最多留 4 张图：最后一张一定留着，前面的随机挑，而随机数的种子是固定的，所以每次读到的都一样。写 `size_guidance={"images": 0}` 就全部读回。读回来的图也没有写错：经过随机的卷积核，照片的轮廓还在。
+# 默认只读回 4 步，因为读取器给每个标签最多留 4 张图。最后一张一定留着，前面的随机挑；随机数的种子是固定的，所以每次读到的都一样。写上 `size_guidance={"images": 0}`，就全部读回。
+#
+# 特征图写对了吗？从读回来的那张图看，写对了：卷积核虽然是随机的，照片的轮廓却还在。
 #
 # </div>
 # <div lang="en">
 #
 # By default only 4 steps come back, because the reader keeps at most 4 pictures for each tag. The last one is always
-# kept, and the earlier ones are chosen at random, though with a fixed seed, so that every reading gives the same. With
-# `size_guidance={"images": 0}` all of them come back. And the picture from the file shows that the maps were written
-# correctly: even random kernels preserve the outlines of the photograph.
+# kept. The earlier ones are chosen at random, but with a fixed seed, so every reading gives the same. With
+# `size_guidance={"images": 0}` all of them come back.
+#
+# And were the maps written correctly? The picture from the file says yes: even random kernels preserve the outlines of
+# the photograph.
 #
 # </div>
-
-# %% [markdown]
+#
 # ### 练习 09.3：写进去，读回来 · Exercise 09.3: Write and read back
 #
 # ●●● · 8 min
 #
 # <div lang="zh">
 #
-# 写进去的图，要读得回来才有用，所以这个函数写完就读。写 `log_maps(folder, tag, pictures)`：字典 `pictures` 从步数对应到图 `(height, width)`，值在 0 到 1 之间；返回 `[(step, height, width), ...]`。
+# 写进去的图，要读得回来才有用，所以我们要一个写完就读的函数。写 `log_maps(folder, tag, pictures)`：它先把图写进文件夹，再读回来，告诉你每张图的步数和大小。字典 `pictures` 从步数对应到图 `(height, width)`，值在 0 到 1 之间。返回的列表是 `[(step, height, width), ...]`。
 #
 # - 先把图写进 `folder`，关上（`with`），再读（`Reload()`）出 `tag` 的**所有**图。
 # - `folder` 里可能已有上一次训练写的图，它们也算，所以同一步可能有两张。
@@ -574,8 +615,9 @@ _ = plt.axis("off")
 # <div lang="en">
 #
 # A picture that you log is useful only if it can be read back, so write a function that does both.
-# `log_maps(folder, tag, pictures)` gets a dictionary `pictures` from steps to pictures `(height, width)` with values
-# from 0 to 1, and returns a list `[(step, height, width), ...]`.
+# `log_maps(folder, tag, pictures)` writes pictures into a folder, and then reads them back with their sizes. The
+# dictionary `pictures` goes from steps to pictures `(height, width)` with values from 0 to 1. Return a list
+# `[(step, height, width), ...]`.
 #
 # - First write the pictures into `folder` and close the writer (`with`). Then read (`Reload()`) **all** pictures under
 #   `tag`.
@@ -609,9 +651,9 @@ check("09.3", log_maps)
 #
 # <div lang="zh">
 #
-# ReLU 把负数变成 0。如果一个通道在**所有**图上、**所有**位置都是 0，我们就说它死了：它不给后面的层任何信息，而 ReLU 在这些地方的导数是 0，所以它的卷积核得到的梯度也是 0。
+# ReLU 把负数变成 0。如果一个通道在**所有**图上、**所有**位置都是 0，我们就说它死了。死掉的通道不给后面的层任何信息。而且 ReLU 在这些地方的导数是 0，所以这个通道的卷积核得到的梯度也是 0。
 #
-# 为了看到死掉的通道，我们让训练好的网络走错一大步：标签全部错开一位，学习率 0.1，得到 `hurt`。然后在 `block4` 的 ReLU 上数一数，先只看一张图，再看全部 60 张。**先猜。**
+# 要看到死掉的通道，我们让训练好的网络走错一大步，得到 `hurt`：这一步的标签全部错开一位，学习率是 0.1。然后在 `block4` 的 ReLU 上数沉默的通道，先只看一张图，再看全部 60 张。哪一种数法数出来的多？**先猜。**
 #
 # </div>
 # <div lang="en">
@@ -622,7 +664,7 @@ check("09.3", log_maps)
 #
 # To see some dead channels, we let the trained network take one very bad step, with all labels off by one and a
 # learning rate of 0.1, and call the result `hurt`. Then we count silent channels at the ReLU of `block4`, first with
-# one picture and then with all 60. **Guess first.**
+# one picture and then with all 60. Which way of counting will find more? **Guess first.**
 #
 # </div>
 
@@ -662,9 +704,9 @@ for name, network in (("trained", net), ("hurt", hurt)):
 # %% [markdown]
 # <div lang="zh">
 #
-# 在一张图上沉默的有 42 个，在 60 张图上都沉默的只有 24 个，其余的只是对那一张图没有反应。在训练好的网络里，这一层一个死的也没有。
+# 在一张图上沉默的有 42 个通道，在 60 张图上都沉默的却只有 24 个；其余的只是对那一张图没有反应。而在训练好的网络里，这一层一个死的也没有。
 #
-# 人们常说，死掉的通道再也学不动了。我们用正确的标签再走一步试试，学习率 0.01。**先猜**，再看它们的卷积核变了没有。
+# 人们常说，死掉的通道再也学不动了。我们来试一试：用正确的标签再走一步，学习率 0.01。走完以后，死掉的通道里会有醒过来的吗？**先猜**，再看它们的卷积核变了没有。
 #
 # </div>
 # <div lang="en">
@@ -673,8 +715,8 @@ for name, network in (("trained", net), ("hurt", hurt)):
 # that one picture. In the trained network, this layer has no dead channel.
 #
 # It is often said that a dead channel can never learn again. We put this to the test with one more step, now with the
-# right labels and a learning rate of 0.01. **Guess first**, and then see whether the kernels of dead channels have
-# changed.
+# right labels and a learning rate of 0.01. Will any of the dead channels wake up? **Guess first**, and then see whether
+# their kernels have changed.
 #
 # </div>
 
@@ -695,7 +737,11 @@ print("dead channels that woke up:", (largest_values(hurt)[:, dead] > 0).any(0).
 # %% [markdown]
 # <div lang="zh">
 #
-# 它们的卷积核一点没变，因为梯度是 0；但有 7 个醒了。前面的层还在学，送进来的数变了，同样的卷积核和 BatchNorm 交给 ReLU 的就不再全是负数。所以「死」说的是眼下：梯度改不动它的核，它却可能被前面的层救活；换几张图，它也可能醒来；优化器的权重衰减也会改动梯度为 0 的权重（7.10 节）。
+# 死通道的卷积核一点没变，因为它们的梯度是 0。可是有 7 个通道醒了，这是怎么回事？前面的层还在学，送进来的数就变了。同样的卷积核和 BatchNorm，这时交给 ReLU 的就不再全是负数。
+#
+# 所以「死」说的只是眼下：梯度改不动这个通道的卷积核，前面的层却可能把它救活。换几张图，它也可能醒来。
+#
+# 卷积核也未必永远不动，因为优化器的权重衰减也会改动梯度为 0 的权重（7.10 节）。
 #
 # </div>
 # <div lang="en">
@@ -704,8 +750,10 @@ print("dead channels that woke up:", (largest_values(hurt)[:, dead] > 0).any(0).
 # How is that possible? The layers before them still learn, so different numbers arrive. What the same kernel and
 # BatchNorm hand to the ReLU is then no longer all negative.
 #
-# "Dead" thus describes only the present: gradients no longer move the kernel of such a channel, but earlier layers may
-# revive it. Other pictures may wake it as well. And the weight decay of an optimizer also moves weights whose gradient
+# So "dead" describes only the present. Gradients no longer move the kernel of such a channel, but earlier layers may
+# revive it, and other pictures may wake it as well.
+#
+# Nor does the kernel have to stay as it is for ever: the weight decay of an optimizer also moves weights whose gradient
 # is 0 (section 7.10).
 #
 # </div>
@@ -717,23 +765,27 @@ print("dead channels that woke up:", (largest_values(hurt)[:, dead] > 0).any(0).
 #
 # <div lang="zh">
 #
-# 一层里有几个通道毫无反应，损失不会告诉你，钩子却查得出来。写 `dead_channels(model, relu, batches)`：`relu` 是 `model` 里的一个 ReLU。把列表 `batches` 里的每一批单独送进 `model` 运行一次，返回在所有批、所有图、所有位置都等于 0 的通道的编号，列表，从小到大。
+# 一层里有没有死掉的通道，损失不会告诉你，钩子却查得出来。只看一批图还不够，因为在这批图上沉默的通道，换一批也许就有反应。
 #
-# - 运行一批时，`relu` 可能被调用几次，大小也可能不同（都是 `float32`），每次的输出都算。
-# - 之后可能有就地操作。
+# 写 `dead_channels(model, relu, batches)`，其中 `relu` 是 `model` 里的一个 ReLU。把列表 `batches` 里的每一批单独送进 `model` 运行一次，找出在所有批、所有图、所有位置都等于 0 的通道。返回它们的编号，放在一个列表里，从小到大。
+#
+# - 运行一批时，`relu` 可能被调用几次，大小也可能不同，每次的输出都算。
+# - `relu` 之后可能有就地操作，不能让它影响结果。
 # - 很弱但不为 0 的通道是活的，它还学得动。
 # - 取下钩子，出了异常也一样；不许改动模型。
 #
 # </div>
 # <div lang="en">
 #
-# The loss does not tell you how many channels of a layer are silent on everything they are shown, but a hook can find
-# out. Write `dead_channels(model, relu, batches)`, where `relu` is a ReLU inside `model`. Run `model` once on each
-# batch of the list `batches`, each by itself, and return a list of the channels that are 0 in all batches, all pictures
-# and all places. The list holds their numbers in ascending order.
+# The loss does not tell you whether a layer has dead channels, but a hook can find out. A single batch is not enough
+# for that, because a channel that is silent on one batch may respond to the next.
 #
-# - For one batch, `relu` may be called several times, on `float32` maps of any size, and each output counts.
-# - In-place operations may follow.
+# Write `dead_channels(model, relu, batches)`, where `relu` is a ReLU inside `model`. Run `model` once on each batch of
+# the list `batches`, each by itself, and find the channels that are 0 in all batches, all pictures and all places.
+# Return a list of their numbers, in ascending order.
+#
+# - For one batch, `relu` may be called several times, on maps of any size, and the output of every call counts.
+# - In-place operations may follow the `relu`, and they must not affect the result.
 # - A weak channel that is not 0 is alive, since it can still learn.
 # - Remove the hook, even after an exception, and do not change the model.
 #
@@ -767,17 +819,20 @@ check("09.4", dead_channels)
 #
 # <div lang="zh">
 #
-# torchvision 的 `create_feature_extractor` 不用钩子就能取特征图。它跟踪模型的 `forward`，另写出一个新模型，直接返回你点名的那些层，后面用不到的就删掉。它给**调用**起名：`relu` 的第二次调用叫 `relu_1`。在 AlexNet 上，我们先只点名 `features.0`，再连 `features.3` 一起点名，两次都看 `features.0` 的最小值。**先猜。**
+# torchvision 的 `create_feature_extractor` 不用钩子也能取特征图。它跟踪模型的 `forward`，另写出一个新模型，让新模型直接返回你点名的那些层。后面用不到的层就删掉。点名时，一个名字指的是一次**调用**，例如 `relu` 的第二次调用叫 `relu_1`。
+#
+# 走这条路，就踩不到刚才的坑了吗？我们在 AlexNet 上试两次：先只点名 `features.0`，再连 `features.3` 一起点名，两次都看 `features.0` 的最小值。哪一次的 `features.0` 里有负数？**先猜。**
 #
 # </div>
 # <div lang="en">
 #
 # With `create_feature_extractor`, torchvision offers a way to get feature maps without hooks. It traces the model's
 # `forward` and writes a new model that returns the layers you name. Whatever comes later and is not needed is dropped.
-# The names stand for **calls**, so the second call of `relu` is `relu_1`.
+# Each name stands for one **call**: the second call of `relu`, for example, is `relu_1`.
 #
-# Does this way avoid the trap? On AlexNet we first name only `features.0`, then `features.3` as well, and look at the
-# smallest value of `features.0` both times. **Guess first.**
+# Does this way avoid the trap? We try it twice on AlexNet. First we name only `features.0`, then `features.3` as well,
+# and both times we look at the smallest value of `features.0`. In which of them does `features.0` hold negative
+# numbers? **Guess first.**
 #
 # </div>
 
@@ -798,19 +853,20 @@ print("nodes of the ResNet block:", get_graph_node_names(block)[1])  # [1]: in e
 # %% [markdown]
 # <div lang="zh">
 #
-# 只点 `features.0` 时，后面的层全被删掉，负数都在；要算到 `features.3`，就地的 ReLU `features.1` 也得留在新模型里，它又把 `features.0` 改写了。
+# 只点名 `features.0` 时，负数都在，因为后面的层全被删掉了，没有谁来改写它。点名 `features.3` 时，新模型要一直算到那里，就不得不留下中间那个就地的 ReLU，它和在原来的模型里一样，把 `features.0` 的输出改写了。
 #
-# 新模型有自己的 `forward`，那么它有自己的层吗？我们在原来的模型上留两个钩子，一个在卷积 `features.0` 上，一个在装着它的容器 `features` 上。**先猜**，再看建造提取器时，哪个钩子触发。
+# 新模型有自己的 `forward`，那么它也有自己的层吗？我们在原来的模型上留两个钩子，一个在卷积 `features.0` 上，一个在装着它的容器 `features` 上。提取器运行时，哪个钩子触发？**先猜**，再看建造提取器时触发的又是哪个。
 #
 # </div>
 # <div lang="en">
 #
-# If only `features.0` is named, all layers that follow are dropped, and the negatives are there. But to get as far as
-# `features.3`, the in-place ReLU `features.1` has to stay in the new model, and it overwrites `features.0` again.
+# If only `features.0` is named, the negatives are there, because all later layers have been dropped and nothing can
+# overwrite it. But if you ask for `features.3`, the new model has to compute that far, and so it must keep the in-place
+# ReLU in between. This ReLU overwrites the output of `features.0`, just as it does in the original model.
 #
 # The new model has a `forward` of its own. Does it also have layers of its own? To find out, we put two hooks on the
-# original model, one on the convolution `features.0` and one on its container `features`. **Guess first**, and then see
-# which hook fires while the extractor is built.
+# original model, one on the convolution `features.0` and one on its container `features`. Which hook fires when the
+# extractor runs? **Guess first**, and then see which one fires while it is built.
 #
 # </div>
 
@@ -841,16 +897,16 @@ print("the same convolution:", extractor.get_submodule("features.0") is model.fe
 # %% [markdown] tags=["F42"]
 # <div lang="zh">
 #
-# 运行时触发的是卷积上的钩子：提取器用的就是原来的卷积，同一个对象，而不是副本。容器的钩子不触发，因为新的 `forward` 直接调用里面的层，绕过了容器。
+# 提取器运行时，触发的是卷积上的钩子，因为提取器用的就是原来的卷积，是同一个对象，不是副本。容器的钩子不触发，因为新的 `forward` 绕过了容器，直接调用里面的层。
 #
-# 建造时触发的却是容器的钩子，因为跟踪要走进容器，训练模式和评估模式各一遍。这时钩子收到的是 `Proxy`，一个没有数据的占位符。
+# 建造的时候，触发的却是容器的钩子，因为跟踪要走进容器，训练模式和评估模式各走一遍。这时钩子收到的是 `Proxy`，一个没有数据的占位符。
 #
 # </div>
 # <div lang="en">
 #
-# Which hook fires when the extractor runs? The one on the convolution, because the extractor uses the original
-# convolution, the same object and not a copy. The hook on the container does not fire. The new `forward` bypasses the
-# container and calls the layers inside it directly.
+# When the extractor runs, the hook on the convolution fires, because the extractor uses the original convolution, the
+# same object and not a copy. The hook on the container does not fire, because the new `forward` bypasses the container
+# and calls the layers inside it directly.
 #
 # While the extractor is built, it is the container's hook that fires, because tracing has to walk through the
 # container, once for training mode and once for evaluation mode. What the hook receives there is a `Proxy`, a
@@ -864,15 +920,19 @@ print("the same convolution:", extractor.get_submodule("features.0") is model.fe
 #
 # <div lang="zh">
 #
-# 提取器不是一个独立的模型，它和原来的模型共用模块：忘在原模型的层上的钩子，只要提取器也运行那一层，照样触发；训练提取器，也就是在训练原来的模型。先取下原模型上的钩子；如果要一个独立的提取器，再从 `copy.deepcopy(model)` 建造，因为副本也会带上模块的钩子（8.8 节）。
+# 提取器不是一个独立的模型，它和原来的模型共用模块。忘在原模型的层上的钩子，只要提取器也运行那一层，照样触发。训练提取器，也就是在训练原来的模型。
+#
+# 所以先取下原模型上的钩子。如果要一个独立的提取器，再从 `copy.deepcopy(model)` 建造，因为副本也会带上模块的钩子（8.8 节）。
 #
 # </div>
 # <div lang="en">
 #
 # An extractor is not an independent model: it shares its modules with the original. A hook that was forgotten on a
 # layer of the original also fires when the extractor runs that layer. And if you train the extractor, you train the
-# original. So take the hooks off the original first. If you need an independent extractor, build it from
-# `copy.deepcopy(model)` after that, since a copy carries the hooks of modules along (section 8.8).
+# original.
+#
+# So take the hooks off the original first. If you need an independent extractor, build it from `copy.deepcopy(model)`
+# after that, since a copy carries the hooks of modules along (section 8.8).
 #
 # </div>
 # </div>
@@ -884,7 +944,11 @@ print("the same convolution:", extractor.get_submodule("features.0") is model.fe
 #
 # <div lang="zh">
 #
-# 提取器给的特征图可能被改写过。哪些层被改写了，和钩子对一对账就知道。写 `disagreement(model, x, names)`：先用钩子取出 `names` 里各层当时的输出，再用**一个**提取器取同样的 `names`，返回字典，名字对应两者最大的绝对差。这些模型不抽随机数，所以某一层的差不是 0，就说明提取器给的那份被改写过。
+# 提取器给的特征图可能被改写过，它自己却不会说。钩子可以在一层刚运行完时就留下拷贝，那是改写不了的。所以把两边放在一起对一对账，就知道提取器的哪些图被改写了。
+#
+# 写 `disagreement(model, x, names)` 来对账。先用钩子取出 `names` 里各层当时的输出，再用**一个**提取器取同样的 `names`。返回一个字典，每个名字对应两边最大的绝对差。
+#
+# 这些模型不抽随机数，两边本来应该一样。所以某一层的差不是 0，就说明提取器给的那份被改写过。
 #
 # - 差是一个数（只有一个数的张量也行），不取整。
 # - `names` 里都是只运行一次的模块。
@@ -894,11 +958,16 @@ print("the same convolution:", extractor.get_submodule("features.0") is model.fe
 # </div>
 # <div lang="en">
 #
-# An extractor may give you feature maps that were overwritten. To find out which ones, compare them with what hooks
-# keep. Write `disagreement(model, x, names)`. First use hooks to take the output of each layer in `names` as it is when
-# the layer has just run. Then take the same `names` with **one** extractor. Return a dictionary from each name to the
-# largest absolute difference between the two. These models draw no random numbers, so where a difference is not 0, the
-# extractor's version was overwritten.
+# An extractor may give you feature maps that were overwritten, and it does not say so. A hook, however, can copy the
+# output of a layer as soon as the layer has run, and nothing overwrites that copy. So if you compare the two, you find
+# out which maps of the extractor were overwritten.
+#
+# Write `disagreement(model, x, names)`, which makes this comparison. First use hooks to take the output of each layer
+# in `names` as it is when the layer has just run. Then take the same `names` with **one** extractor. Return a
+# dictionary from each name to the largest absolute difference between the two.
+#
+# These models draw no random numbers, so the two should agree. Where a difference is not 0, the extractor's version was
+# overwritten.
 #
 # - Each difference is a number (or a tensor that holds one number), not rounded.
 # - Each module in `names` runs once.
@@ -940,9 +1009,11 @@ check("09.5", disagreement)
 #
 # <div lang="zh">
 #
-# 最后来评判特征图：哪个通道在看形状？`Shapes` 知道每个形状在哪里，所以可以把它的掩码缩小到 `block3` 的 16×16，算出每个通道的激活有多大一份落在形状上。
+# 最后来评判特征图：哪个通道在看形状？`Shapes` 知道每个形状在哪里，给得出它的掩码。我们把掩码缩小到 `block3` 的 16×16，就可以算出每个通道的激活有多大一份落在形状上。
 #
-# 缩小以后，掩码盖住图的 9%，但形状多半在中间，不看形状的通道也可能超过 9%。所以要一个对照：给每张图配上**另一张图**的掩码，再算一遍。真在看形状的通道，这一份就该掉下来。**先猜**，再看换了掩码以后还剩多少。
+# 单是这一份大，还说明不了什么。缩小以后，掩码盖住图的 9%，可是形状多半在中间，不看形状的通道也可能超过 9%。所以要一个对照：给每张图配上**另一张图**的掩码，再算一遍。真在看形状的通道，这一份就该掉下来。
+#
+# 最好的通道，有多大一份落在形状上？**先猜**，再看换了掩码以后还剩多少。
 #
 # </div>
 # <div lang="en">
@@ -953,7 +1024,8 @@ check("09.5", disagreement)
 # A large share alone proves little. The shrunk masks cover 9% of the pictures, but shapes tend to be near the middle,
 # so a channel that ignores them may well get more than 9%. That is why we need a control: we compute the share again
 # with the mask of **another picture**. For a channel that really watches the shape, the share must now fall.
-# **Guess first**, and then see what is left with the other masks.
+#
+# What share does the best channel put on the shape? **Guess first**, and then see what is left with the other masks.
 #
 # </div>
 
@@ -993,16 +1065,19 @@ for ax, label in zip(axes[:, 0], ("picture", f"ch {best}", f"ch {worst}"), stric
 # %% [markdown]
 # <div lang="zh">
 #
-# 最好的是通道 18，96% 落在形状上，换了掩码只剩 16%。最差的是通道 34，它几乎从不落在形状上，换了掩码却有 11%，可见它在避开形状。图里每一行各用一把尺子，只能在同一行里比较亮暗。
+# 最好的是通道 18。它的激活有 96% 落在形状上，换成另一张图的掩码，就只剩 16%。最差的是通道 34。它几乎从不落在形状上，换了掩码却有 11%，可见它在避开形状。
+#
+# 看图的时候要记住，每一行各用一把尺子，所以亮暗只能在同一行里比较。
 #
 # 下面的 `LayerPicker` 看的是同一个模型，已经选好 `block3.relu`。找到这两个通道，再换几张图试试。
 #
 # </div>
 # <div lang="en">
 #
-# The best channel is 18, with 96% of its activation on the shape and only 16% with the other masks. The worst is
-# channel 34. It hardly ever responds on the shape but gets 11% with the other masks, so it avoids shapes. In the figure
-# each row has a scale of its own, so compare brightness only within a row.
+# The best channel is 18. Of its activation, 96% falls on the shape, and with the mask of another picture only 16%. The
+# worst is channel 34. It hardly ever responds on the shape but gets 11% with the other masks, so it avoids shapes.
+#
+# Keep in mind that in the figure each row has a scale of its own, so brightness can be compared only within a row.
 #
 # The `LayerPicker` below shows the same model, with `block3.relu` chosen. Find these two channels in it, and see what
 # they do with other pictures.
@@ -1055,19 +1130,20 @@ picker
 #
 # <div lang="zh">
 #
-# `timm` 里的大多数模型可以用 `features_only=True` 创建，返回每一级的特征图，做检测和分割正需要它们。它内部有几种取法，其中一种就是前向钩子：可以搜索 `FeatureHookNet`。
+# 检测和分割都需要网络各级的特征图。所以 `timm` 里的大多数模型可以用 `features_only=True` 创建，这样的模型会返回每一级的特征图。它内部有几种取法，其中一种就用前向钩子，在 `FeatureHookNet` 这个类里。
 #
-# 最后看看 AlexNet 第一层的 64 个核。训练好的核里有边缘和色块，随机的只是噪声；这台机器上有哪一种，`pretrained` 会说。再下面是你的进度。
+# 最后看看 AlexNet 第一层的 64 个核。训练好的核里看得到边缘和色块，随机的核里只有噪声。这台机器上的是哪一种，`pretrained` 会说。再下面是你的进度。
 #
 # </div>
 # <div lang="en">
 #
-# Most models of `timm` can be created with `features_only=True`, and then they return the feature maps of each stage,
-# as detection and segmentation need them. Inside, `timm` has several ways to get these maps, and one of them uses
-# forward hooks: search for `FeatureHookNet`.
+# Detection and segmentation need the feature maps of several stages of a network. That is why most models of `timm` can
+# be created with `features_only=True`, and then they return the feature maps of each stage. Inside, `timm` has several
+# ways to get these maps, and one of them, the class `FeatureHookNet`, uses forward hooks.
 #
-# At the end, have a look at the 64 kernels of AlexNet's first layer. Trained kernels show edges and blobs of colour,
-# and random ones only noise; `pretrained` says which kind this machine has. Below that you see your progress.
+# At the end, have a look at the 64 kernels of AlexNet's first layer. If they were trained, you see edges and blobs of
+# colour, and if they are random, only noise. `pretrained` says which kind this machine has. Below that you see your
+# progress.
 #
 # </div>
 
