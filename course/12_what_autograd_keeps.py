@@ -26,11 +26,13 @@ LanguageToggle()
 #
 # <div lang="zh">
 #
-# 训练时内存不够用，占地方的常常不是权重，而是中间结果：前向传播一路走，autograd 一路为反向传播**存下**要用的张量，一直留到反向传播用完为止。
+# 训练时内存不够用，占地方的常常不是权重，而是中间结果。前向传播一路走，autograd 一路为反向传播**存下**要用的张量，这些张量一直留到反向传播用完为止。
 #
-# 这里也能挂钩子，而且一对钩子就管住所有运算。在 `with saved_tensors_hooks(pack, unpack):` 里面，autograd 每次要存一个张量，就先调用 `pack`，`pack` 返回什么，它就留下什么；等反向传播要用了，再调用 `unpack`，把它换回张量。几对一个套一个时，只问最里面的那一对。
+# 这里也能挂钩子，而且一对钩子就管住所有运算。在 `with saved_tensors_hooks(pack, unpack):` 里面，autograd 每次要存一个张量，就先调用 `pack`；`pack` 返回什么，它就留下什么。等反向传播要用这个张量了，autograd 再调用 `unpack`，把它换回来。
 #
-# 下面只有三步：`exp`、乘法、求和。一共会存几个张量？**先猜**，再看每一步存下什么。
+# 这样的块可以一个套一个，这时 autograd 只问最里面的那一对。
+#
+# 先看一个简单的计算，它只有三步：`exp`、乘法、求和。这三步一共会存几次，存的是什么？**先猜**，再看每一步存下什么。
 #
 # </div>
 # <div lang="en">
@@ -41,11 +43,12 @@ LanguageToggle()
 #
 # There are hooks for this as well, and one pair of them covers every operation. Inside
 # `with saved_tensors_hooks(pack, unpack):`, whenever autograd is about to save a tensor, it calls `pack` first and
-# keeps whatever `pack` returns. When backward needs the tensor, autograd calls `unpack` to get it back. If several
-# such blocks are nested, only the innermost pair is asked.
+# keeps whatever `pack` returns. When backward needs the tensor, autograd calls `unpack` to get it back.
 #
-# Let us begin with a computation of only three steps: `exp`, a product and a sum. How many tensors will be saved?
-# **Guess first**, and then see what each step saves.
+# Such blocks may be nested. Then autograd asks only the innermost pair.
+#
+# Let us begin with a computation of only three steps: `exp`, a product and a sum. How many times will something be
+# saved, and what will it be? **Guess first**, and then see what each step saves.
 #
 # </div>
 
@@ -80,17 +83,20 @@ print("pieces of memory:", len(addresses))
 # %% [markdown]
 # <div lang="zh">
 #
-# autograd 一共存了三次，三次都是 `y`。`exp` 的导数就是它自己的输出，所以它存下 `y`；`y * y` 要对两个因子分别求导，对一个求导就要用另一个，于是又存了两次。`x` 和 `y * y` 的值，反向传播用不着，所以不存。（不过，叶子 `x` 这个对象，图还是留着的，因为梯度要加到 `x.grad` 里。）
+# autograd 一共存了三次，三次都是 `y`。`exp` 的导数就是它自己的输出，所以这一步存下 `y`。`y * y` 要对两个因子分别求导，对一个求导就要用到另一个，于是又存了两次。
 #
-# 最后一行说，三次存的是同一块内存，所以没有多占。可见「存了几次」和「占了多少」是两回事：假如 `pack` 每次都返回一份拷贝，就真的成了三份。
+# `x` 和 `y * y` 的值，反向传播用不着，所以不存。不过图还是留着叶子 `x` 这个对象，因为梯度要加到 `x.grad` 里。
+#
+# 最后一行说，三次存的都是同一块内存，所以并没有多占地方。可见「存了几次」和「占了多少」是两个问题。假如 `pack` 每次都返回一份拷贝，那就真的成了三份。
 #
 # </div>
 # <div lang="en">
 #
-# Autograd saves something three times, and each time it is `y`. The derivative of `exp` is its own output, so this
-# step saves `y`. In the product `y * y`, the derivative by one factor needs the other factor, and that adds two more.
-# Backward has no use for the values of `x` and `y * y`, so neither of them is saved. (The graph does hold on to the
-# leaf `x` itself, because its gradient goes into `x.grad`.)
+# Autograd saves something three times, and each time it is `y`. The derivative of `exp` is its own output, so this step
+# saves `y`. In the product `y * y`, the derivative by one factor needs the other factor, and that adds two more.
+#
+# Backward has no use for the values of `x` and `y * y`, so neither of them is saved. The graph does hold on to the leaf
+# `x` itself, however, because its gradient goes into `x.grad`.
 #
 # The last line says that all three share one piece of memory, so they take no extra room. How often something is
 # saved and how much memory it takes are two different questions. If `pack` had returned a copy each time, there
@@ -103,17 +109,22 @@ print("pieces of memory:", len(addresses))
 #
 # <div lang="zh">
 #
-# 5.4 节数过：留下一个 `output`，就留下了它身后整张图，足有 344 MB。当时我们是沿着图一步步走的；有了 `pack`，就可以直接看着存下的张量。我们把每一个装进一个小对象 `Kept`，再让一个 `WeakSet` 记住这些小对象。`WeakSet` 用的是弱引用，自己不留任何东西，所以 autograd 一松手，对象就从集合里消失。
+# 5.4 节数过：只要留下一个 `output`，就留下了它身后整张图，足有 344 MB。当时我们沿着图一步步走，才数出这个数。现在有了 `pack`，存下的每个张量都会经过我们的手，可以直接看它还在不在。
 #
-# 下面运行模型，用 `detach()` 断开输出，再看还剩多少 MB，按理应该一点不剩。`pack` 换三种写法：第一种留下 `tensor.detach()`，第二种留下 `tensor.half()`，最后一种原样留下 `tensor`，没有断开。这有关系吗？**先猜。**
+# 怎么看，又不把它留住呢？我们把每个张量装进一个小对象 `Kept`，让一个 `WeakSet` 记住这些小对象。`WeakSet` 用的是弱引用，弱引用留不住东西。所以 autograd 一松手，对象就从集合里消失了。
+#
+# 下面运行模型，用 `detach()` 断开输出，再看还剩多少 MB，按理应该一点不剩。这样做三遍，每遍的 `pack` 写法不同：第一种留下 `tensor.detach()`，第二种留下 `tensor.half()`，最后一种原样留下 `tensor`，没有断开。没有断开，会有关系吗？**先猜。**
 #
 # </div>
 # <div lang="en">
 #
 # Section 5.4 showed that if you keep a single `output`, you keep the whole graph behind it, 344 MB. There we walked
-# through the graph step by step. With `pack` we can watch the saved tensors themselves. We put each of them into a
-# small object called `Kept`, and let a `WeakSet` remember these objects. A `WeakSet` holds weak references, which keep
-# nothing alive. So an object disappears from it as soon as autograd lets go of it.
+# through the graph step by step to find that out. With `pack`, every saved tensor passes through our hands, so we can
+# watch whether it is still there.
+#
+# How can we watch it without keeping it? We put each tensor into a small object called `Kept`, and let a `WeakSet`
+# remember these objects. A `WeakSet` holds weak references, which keep nothing alive. So an object disappears from it
+# as soon as autograd lets go of it.
 #
 # Now we run the model, cut its output off with `detach()`, and see how many MB are left. All should be gone. We do this
 # with three versions of `pack`. The first keeps `tensor.detach()`, the second `tensor.half()`, and the last keeps
@@ -181,11 +192,11 @@ for kept in list(alive):
 #
 # <div lang="zh">
 #
-# 没有走反向传播，又留着连着图的输出，为它存下的张量就全都留着；`detach()` 之后，它们立刻就释放了。
+# 只要还没有走反向传播，又留着连着图的输出，为它存下的张量就全都留着。一旦 `detach()`，它们立刻就释放了。
 #
-# `pack` 收到的，可能正是某一步的输出，它自己就连着图。原样留下它，图就留住了它，它又留住了图，绕成一圈；只要不走反向传播，连 `gc.collect()` 也放不掉，因为这一圈有一段在 C++ 里。所以在 `pack` 里也要 `detach()`。
+# `pack` 收到的，可能正是某一步的输出，它自己就连着图。如果原样留下它，图就留住了它，它又留住了图，绕成一圈。只要不走反向传播，这一圈连 `gc.collect()` 也放不掉，因为有一段在 C++ 里。所以在 `pack` 里也要 `detach()`。
 #
-# `pack` 留的若是拷贝，就用不着 `detach()`：`pack` 运行时不建图，`half()` 从 float32 新造的张量不连任何图。
+# 如果 `pack` 留的是拷贝，就用不着 `detach()`。`pack` 运行时不建图，所以 `half()` 从 float32 新造出来的张量不连任何图。
 #
 # </div>
 # <div lang="en">
@@ -206,26 +217,31 @@ for kept in list(alive):
 #
 # <div lang="zh">
 #
-# 内存不够时，可以存得粗略一些。写 `half_saved(counts)`，返回一个上下文管理器。在它里面，autograd 要存的 float32（权重也一样）都用 `half()` 存成 float16（太大的变成 `inf`），用的时候变回 float32。其他类型不改，但不能连着图。
+# 反向传播用的数，常常不必那么精确。所以内存不够时，可以存得粗略一些：float32 的数存成 float16，只占一半地方，用的时候再变回来。
 #
-# 到底省了多少，要数一数。`counts` 传进来时是 `{"saved": 0, "kept": 0}`。每次交给 `pack` 一个张量，不论什么类型，也不论来过没有，都把它的字节数（`tensor.nbytes`）加到 `saved`，把真正留下的那个的加到 `kept`。
+# 写 `half_saved(counts)`，返回一个这样做的上下文管理器。在它里面，autograd 要存的 float32 张量都用 `half()` 存成 float16，权重也一样；太大的数就让它变成 `inf`。其他类型的张量不改数值，但要先从图上断开再留下，否则又会绕成上面那一圈。
 #
-# `pack` 返回什么都行，不一定是张量：`unpack` 会原样收到。autograd 不再要的，别处也不能留着，否则内存还是放不掉。
+# 到底省了多少，要数一数字节。`counts` 传进来时是 `{"saved": 0, "kept": 0}`。每次交给 `pack` 一个张量，就把它的字节数（`tensor.nbytes`）加到 `saved`，再把真正留下的那个的字节数加到 `kept`。不论张量是什么类型，也不论以前来过没有，都这样加。
+#
+# `pack` 返回什么都行，不一定是张量，`unpack` 会原样收到。但是 autograd 不再要的东西，别处也不能留着，否则它的内存还是放不掉。
 #
 # </div>
 # <div lang="en">
 #
-# When memory is short, one can save less precisely. Write `half_saved(counts)`, which returns a context manager.
-# Inside it, every float32 that autograd saves, weights included, is turned into float16 by `half()`, and back into
-# float32 when it is used. (What is too large for float16 becomes `inf`.) Other types stay as they are, but without
-# their graph.
+# Backward can often do with less precise numbers. So when memory is short, you can save tensors in half precision: as
+# float16, a number takes half the room that it takes as float32.
 #
-# To see how much this gains, count bytes. `counts` comes in as `{"saved": 0, "kept": 0}`. Each time `pack` gets a
-# tensor, add its bytes (`tensor.nbytes`) to `saved`, and the bytes of the tensor that is really kept to `kept`. Do so
-# for every type, and whether the tensor has come before or not.
+# Write `half_saved(counts)`, which returns a context manager that does so. Inside it, every float32 tensor that
+# autograd saves, weights included, is turned into float16 by `half()`, and back into float32 when it is used. Let
+# numbers too large for float16 become `inf`. A tensor of another type keeps its numbers, but detach it, or it may form
+# the ring described above.
 #
-# `pack` may return anything, not only a tensor, and `unpack` receives exactly that. Nothing else may keep what
-# autograd no longer needs, or its memory would stay taken.
+# How much does this gain? To find out, you count bytes in `counts`, which comes in as `{"saved": 0, "kept": 0}`. Each
+# time `pack` gets a tensor, add its bytes (`tensor.nbytes`) to `saved`, and the bytes of the tensor that is really kept
+# to `kept`. Do so for every type, and whether the tensor has come before or not.
+#
+# `pack` may return anything, not only a tensor, and `unpack` receives exactly that. Nothing else may keep what autograd
+# no longer needs, or its memory would stay taken.
 #
 # </div>
 
@@ -260,15 +276,19 @@ check("12.1", half_saved)
 #
 # <div lang="zh">
 #
-# 回到 ResNet-50，这次真的减半。权重本来就在内存里，给它们留一份半精度的拷贝，只会多占地方，所以按 `data_ptr()` 把它们认出来，只 `detach()`。**先猜**，再看损失会不会变，第一层权重的梯度又差多少。
+# 半精度到底能省多少？我们回到 ResNet-50 上试一试。权重要另外对待：它们本来就在内存里，再留一份半精度的拷贝，反而多占地方。所以我们按 `data_ptr()` 把权重认出来，对它们只用 `detach()`。
+#
+# 为反向传播留着的内存，会少多少？**先猜**，再看省内存的代价：损失会不会变，第一层权重的梯度又差多少。
 #
 # </div>
 # <div lang="en">
 #
-# Let us try half precision on ResNet-50 and see what it saves. The weights are in memory anyway, so a copy of them in
-# half precision would only take more room. That is why we recognise them by `data_ptr()` and just `detach()` them.
-# **Guess first**, and then see whether the loss changes, and how far off the gradient of the first layer's weights
-# is.
+# How much does half precision save? Let us try it on ResNet-50. The weights need special care: they are in memory
+# anyway, so a copy of them in half precision would only take more room. That is why we recognise them by `data_ptr()`
+# and just `detach()` them.
+#
+# By how much will the memory held for backward shrink? **Guess first**, and then see what it costs: whether the loss
+# changes, and how far off the gradient of the first layer's weights is.
 #
 # </div>
 
@@ -302,9 +322,9 @@ print(f"gradient of conv1 off by {(rounded - exact).norm() / exact.norm():.1%}")
 # %% [markdown]
 # <div lang="zh">
 #
-# 半精度省下的不到一半，原因在于共用。几乎每个 `ReLU` 的输出都至少存两次：它自己存一次，拿它当输入的层又各存一次。原来这几次共用一块内存，减半以后却各成了一份 float16 的拷贝。
+# 半精度省下的不到一半，原因在于共用。几乎每个 `ReLU` 的输出都至少存两次：`ReLU` 自己存一次，拿它当输入的每一层又存一次。原来这几次共用一块内存，减半以后，却成了几份各自独立的 float16 拷贝。
 #
-# 损失分毫不差，因为前向传播用的还是原来的值；只有反向传播用的是舍入过的，误差只进了梯度。
+# 损失分毫不差，因为前向传播用的还是原来的值。只有反向传播用的是舍入过的值，所以误差只进了梯度。
 #
 # </div>
 # <div lang="en">
@@ -323,19 +343,24 @@ print(f"gradient of conv1 off by {(rounded - exact).norm() / exact.norm():.1%}")
 #
 # <div lang="zh">
 #
-# 舍入不可接受的时候，可以把张量搬到宽敞的地方，用时再搬回来：显存不够就搬到内存，内存不够就搬到硬盘。一个值都不变，花的是时间。
+# 有时候舍入不可接受。那就可以把张量搬到宽敞的地方，用时再搬回来：显存不够就搬到内存，内存不够就搬到硬盘。这样一个值都不变，花的是时间。
 #
-# 这里搬进一个文件夹，由架子 `Shelf` 来管：`put` 把张量写进文件，返回一把钥匙，`get` 凭钥匙取回，`drop` 把文件删掉。除了权重，大的张量都上架，autograd 手里只有钥匙。**先猜**，再看梯度和原来的是不是完全相同。
+# 我们把张量搬进一个文件夹，由架子 `Shelf` 来管。`put` 把张量写进文件，返回一把钥匙；`get` 凭钥匙把张量取回；`drop` 把文件删掉。除了权重，大的张量都放上架子，autograd 手里只有钥匙。
+#
+# 等反向传播结束，文件夹里还剩几个文件？**先猜**，再看梯度和原来的是不是完全相同。
 #
 # </div>
 # <div lang="en">
 #
-# If rounding is not acceptable, you can move tensors to a place with more room, and fetch them when they are used:
-# from the GPU to main memory, or from there to the disk. No value changes; the price is time.
+# Sometimes rounding is not acceptable. Then you can move tensors to a place with more room, and fetch them when they
+# are used: from the GPU to main memory, or from there to the disk. No value changes; the price is time.
 #
 # Our place with more room is a folder. In the `Shelf` below, `put` writes a tensor to a file and returns a key, `get`
-# fetches the tensor by that key, and `drop` deletes the file. Every large tensor except weights goes on the shelf,
-# and autograd holds only the key. **Guess first**, and then see whether the gradients are exactly the same.
+# fetches the tensor by that key, and `drop` deletes the file. Every large tensor except weights goes on the shelf, and
+# autograd holds only the key.
+#
+# How many files will be left in the folder when backward is done? **Guess first**, and then see whether the gradients
+# are exactly the same.
 #
 # </div>
 
@@ -391,9 +416,11 @@ for file in files:
 # %% [markdown]
 # <div lang="zh">
 #
-# 梯度一位也不差。文件比 autograd 原来占的内存还多，原因和上一节一样：同一块内存存了两次，就写了两个文件。
+# 梯度一位也不差。可是文件比 autograd 原来占的内存还多，原因和上一节一样：同一块内存存了两次，就写成了两个文件。
 #
-# 可是反向传播结束以后，文件一个也没有少：autograd 放下的是钥匙，而 `Shelf` 不知道钥匙已经没有人要了。要让它知道，就让 autograd 拿着一个小对象 `ticket`，而不是光秃秃的钥匙；对象一消失，`weakref.finalize(ticket, shelf.drop, key)` 就会调用 `shelf.drop(key)`。
+# 反向传播结束以后，文件一个也没有少。autograd 放下的是钥匙，而 `Shelf` 不知道这把钥匙已经没有人要了。
+#
+# 要让它知道，就别让 autograd 拿着光秃秃的钥匙，而是拿着一个小对象 `ticket`。autograd 一松手，这个对象就消失，`weakref.finalize(ticket, shelf.drop, key)` 就会替我们调用 `shelf.drop(key)`。
 #
 # </div>
 # <div lang="en">
@@ -401,10 +428,11 @@ for file in files:
 # The gradient is the same to the last bit. But the files take more room than autograd took in memory before, for the
 # same reason as in the last section: memory that is saved twice is written to two files.
 #
-# There is also something left to do: when backward is done, not one file is gone. Autograd has let go of the keys,
-# but the `Shelf` does not know that nobody wants them any more. To let it know, give autograd a small object `ticket`
-# instead of the bare key. As soon as that object is gone, `weakref.finalize(ticket, shelf.drop, key)` calls
-# `shelf.drop(key)`.
+# There is also something left to do: when backward is done, not one file is gone. Autograd has let go of the keys, but
+# the `Shelf` does not know that nobody wants them any more.
+#
+# To let it know, give autograd a small object `ticket` instead of the bare key. As soon as that object is gone,
+# `weakref.finalize(ticket, shelf.drop, key)` calls `shelf.drop(key)`.
 #
 # </div>
 
@@ -415,10 +443,10 @@ for file in files:
 #
 # <div lang="zh">
 #
-# 上面的架子只进不出。现在写 `put_away(shelf, at_least)`，autograd 不再要的，它也会从架子上拿走。它返回一个上下文管理器，在里面：
+# 上面的架子只进不出，早晚会满。现在写 `put_away(shelf, at_least)`：大的张量放上架子，autograd 不再要了，就从架子上拿走。它返回一个上下文管理器，在里面要做到这几点：
 #
 # - autograd 要存的张量若有 `at_least` 个字节（`tensor.nbytes`）或更多，不论是什么，每次都用 `shelf.put(tensor)` 放上架子。
-# - 每次要用时，用 `shelf.get(key)` 取回。放上去的和取回来的，自己都不能留着，否则它们还在内存里，架子就白用了。
+# - 每次要用时，用 `shelf.get(key)` 取回。放上去的和取回来的张量，你自己都不能留着，否则它们还在内存里，架子就白用了。
 # - 更小的张量留在原处，不拷贝，但不能连着图。
 # - autograd 不再要一个张量，就马上 `shelf.drop(key)`，每把钥匙只有一次。还用得着的（例如 `backward(retain_graph=True)` 之后）不能删。
 # - 钥匙可以是任何东西，包括张量。
@@ -426,8 +454,8 @@ for file in files:
 # </div>
 # <div lang="en">
 #
-# The shelf above only ever fills up. Now write `put_away(shelf, at_least)`, which also takes off the shelf what
-# autograd no longer wants. It returns a context manager. Inside it, these rules hold:
+# The shelf above only ever fills up. Now write `put_away(shelf, at_least)`, which puts large tensors on the shelf and
+# takes them off again when autograd no longer wants them. It returns a context manager. Inside it, these rules hold:
 #
 # - Each time autograd saves a tensor of `at_least` bytes (`tensor.nbytes`) or more, whatever tensor it is, put it on
 #   the shelf with `shelf.put(tensor)`.
@@ -474,21 +502,29 @@ check("12.2", put_away)
 #
 # <div lang="zh">
 #
-# 还有一条路：根本不存，用时再算一遍。这叫检查点（activation checkpointing）。`checkpoint(net, x, use_reentrant=False)` 只留下输入；反向传播走到这里，就重新运行一次前向传播，把要用的中间结果再算出来。它有新旧两种做法，`use_reentrant=False` 选的是新的。大模型通常是分段的，每段一个 `checkpoint`。
+# 还有一条路：中间结果根本不存，要用时再算一遍。这叫检查点（activation checkpointing）。`checkpoint(net, x, use_reentrant=False)` 只留下输入；反向传播走到这里，就重新运行一次前向传播，把要用的中间结果再算出来。大模型通常切成几段，每段用一个 `checkpoint`。
 #
-# 前向传播运行两遍，钩子也触发两遍吗？下面有两层，每层一个前置钩子、一个前向钩子。钩子触发时印出自己的名字，反向传播开始时印一个 `|`。先是两层合用一个 `checkpoint`。**先猜**，再看每层各用一个时又怎样。
+# 检查点有新旧两种做法，`use_reentrant=False` 选的是新的。
+#
+# 既然前向传播运行两遍，钩子也会触发两遍吗？下面有两层，每层挂一个前置钩子、一个前向钩子。每个钩子触发时印出自己的名字，反向传播开始时印一个 `|`。
+#
+# 我们先让两层合用一个 `checkpoint`，这时 `|` 后面会印出什么？**先猜**，再看每层各用一个时又怎样。
 #
 # </div>
 # <div lang="en">
 #
 # There is a third way to save memory: keep no intermediate results at all, and compute them again when they are needed.
 # This is called activation checkpointing. `checkpoint(net, x, use_reentrant=False)` keeps only the input. When backward
-# arrives, it runs forward once more and so computes what backward needs. Of the two ways to do that,
-# `use_reentrant=False` chooses the newer one. Large models are usually cut into segments, with a `checkpoint` for each.
+# arrives, it runs forward once more and so computes what backward needs. Large models are usually cut into segments,
+# with a `checkpoint` for each.
+#
+# Checkpointing can be done in an older and a newer way, and `use_reentrant=False` chooses the newer one.
 #
 # If forward runs twice, do hooks fire twice as well? Below are two layers, each with a pre-hook and a forward hook.
-# Every hook prints its name when it fires, and a `|` is printed where backward begins. At first, both layers share one
-# `checkpoint`. **Guess first**, and then see what changes when each layer has its own.
+# Every hook prints its name when it fires, and a `|` is printed where backward begins.
+#
+# At first, both layers share one `checkpoint`. What will come after the `|`? **Guess first**, and then see what changes
+# when each layer has its own.
 #
 # </div>
 
@@ -529,14 +565,21 @@ print("one step, batches that BatchNorm counted:", block[0].num_batches_tracked.
 #
 # <div lang="zh">
 #
-# 前向传播又运行了一遍，钩子也跟着触发，但不是每个都会：第 1 层开始了（`pre1`），它的输入和权重一存好，反向传播要的就齐了，重算到此为止，所以 `fwd1` 不再触发（torch 2.15.0）。每层一个 `checkpoint`，就每次只重算一层，从后往前；合用一个，就从头一口气算下来。
+# 前向传播又运行了一遍，钩子也跟着触发，但不是每个都会。第 1 层开始了（`pre1`），它的输入和权重一存好，反向传播要的就齐了。重算到此为止，所以 `fwd1` 不再触发（torch 2.15.0）。
+#
+# 重算的次序要看检查点怎样分。每层一个 `checkpoint`，就一次只重算一层，从最后一层开始；合用一个，就从头一口气算下来。
 #
 # 所以在钩子里计数、累加或写日志，都会多算；连 `BatchNorm` 也把同一批数据算了 2 次。如果只想数重算，就在 `backward()` 之前把计数清零。
 #
 # </div>
 # <div lang="en">
 #
-# Forward ran once more, and hooks fired again, but not all of them. Layer 1 has begun (`pre1`), and as soon as its input and its weight are saved, backward has all it needs. Recomputation ends there, so `fwd1` does not fire (torch 2.15.0). If each layer has its own `checkpoint`, layers are computed again one by one, beginning with the last; if both share one, they are computed again in one go, beginning with the first.
+# Forward ran once more, and hooks fired again, but not all of them. Layer 1 has begun (`pre1`), and as soon as its
+# input and its weight are saved, backward has all it needs. Recomputation ends there, so `fwd1` does not fire (torch
+# 2.15.0).
+#
+# The order depends on the checkpoints. If each layer has its own `checkpoint`, layers are computed again one by one,
+# beginning with the last. If both share one, they are computed again in one go, beginning with the first.
 #
 # So a hook that counts, adds up or logs does so too often, and even `BatchNorm` counted the same batch 2 times. To count recomputation alone, set your counts back to zero before `backward()`.
 #
@@ -550,19 +593,22 @@ print("one step, batches that BatchNorm counted:", block[0].num_batches_tracked.
 #
 # <div lang="zh">
 #
-# 检查点用时间换内存，换掉多少时间，要看哪些层又运行了一遍。写 `count_recomputed(model, x)` 来数：用 `use_reentrant=False` 的检查点运行 `model` 一次，再对输出之和做反向传播，梯度照常加到 `.grad` 上。
+# 检查点用时间换内存。换掉多少时间，要看哪些层又运行了一遍，而这可以用钩子来数。
 #
-# 返回一个字典，键是每个直接子模块的名字，值是它在反向传播期间**开始**运行了几次，没有就是 0。数的是开始，因为重算停在哪一层，哪一层就没有运行完。最后不留下钩子。
+# 写 `count_recomputed(model, x)`，数出每一层重算了几次。用 `use_reentrant=False` 的检查点运行 `model` 一次，再对输出之和做反向传播，梯度照常加到 `.grad` 上。
+#
+# 返回一个字典，键是每个直接子模块的名字，值是它在反向传播期间**开始**运行了几次，没有就是 0。要数开始而不是结束，因为重算停在哪一层，哪一层就没有运行完。最后不要留下钩子。
 #
 # </div>
 # <div lang="en">
 #
-# Checkpointing pays for memory with time, and how much time depends on which layers run again. Write
-# `count_recomputed(model, x)`, which counts just that. Run `model` once under checkpointing with
-# `use_reentrant=False`, and then call backward on the sum of its output, which adds gradients to `.grad` as usual.
+# Checkpointing pays for memory with time. How much time depends on which layers run again, and hooks can count that.
 #
-# Return a dictionary from the name of each direct child to how many times that child **started** during backward, or
-# 0 if it never did. What counts is the start, because a layer in which recomputation stops does not finish. Leave no
+# Write `count_recomputed(model, x)`, which does this for the children of a model. Run `model` once under checkpointing
+# with `use_reentrant=False`, and then call backward on the sum of its output, which adds gradients to `.grad` as usual.
+#
+# Return a dictionary from the name of each direct child to how many times that child **started** during backward, or 0
+# if it never did. Count starts and not ends, because a layer in which recomputation stops does not finish. Leave no
 # hook behind.
 #
 # </div>
@@ -603,22 +649,25 @@ check("12.3", count_recomputed)
 #
 # <div lang="zh">
 #
-# 检查点该切成几段？设有 `16` 块，切成 `k` 段。每段要留下输入，共 `k` 个；反向传播时一次只重算一段，又有 `16 / k` 个中间结果同时活着。两头都不好：`k` 太小，重算的一段太长；`k` 太大，留下的输入太多。预计峰值约为 `k + 16 / k` 个张量。
+# 检查点该切成几段？设模型有 `16` 块，切成 `k` 段。每段要留下自己的输入，一共就是 `k` 个张量。反向传播时一次只重算一段，于是又有 `16 / k` 个中间结果同时活着。所以两头都不好：`k` 太小，重算的一段太长；`k` 太大，留下的输入太多。预计峰值约为 `k + 16 / k` 个张量。
 #
-# 准不准，要量了才知道。显卡有 `torch.cuda.max_memory_allocated()`，CPU 没有，我们自己数：`TorchDispatchMode` 看得见每一个运算，下面的 `Ledger` 用弱引用记住每个结果占的内存（storage），随时相加，取最大值。**先猜**，再看切成几段最省。
+# 预计得准不准，要量了才知道。显卡有 `torch.cuda.max_memory_allocated()`，CPU 没有这样的函数，只好自己来数。`TorchDispatchMode` 看得见每一个运算。下面的 `Ledger` 就用它，以弱引用记住每个结果占的内存（storage），把还活着的加起来，留下最大的那个和。
+#
+# 量到的峰值，会和预计的一样吗？**先猜**，再看切成几段最省。
 #
 # </div>
 # <div lang="en">
 #
 # Into how many segments should you cut a model? Suppose it has `16` blocks, and you cut it into `k` segments. Each
 # segment keeps its input, which makes `k` tensors in all. During backward, one segment at a time is computed again,
-# with `16 / k` results alive at once. So both ends are bad: with a small `k` each segment is long, and with a large
-# `k` many inputs are kept. The forecast for the peak is about `k + 16 / k` tensors.
+# with `16 / k` results alive at once. So both ends are bad: with a small `k` each segment is long, and with a large `k`
+# many inputs are kept. The forecast for the peak is about `k + 16 / k` tensors.
 #
-# A forecast should be checked by a measurement. GPUs have `torch.cuda.max_memory_allocated()`, but on a CPU we have
-# to count ourselves. `TorchDispatchMode` sees every single operation. The `Ledger` below remembers the memory
-# (storage) of each result by a weak reference, adds up what is alive, and keeps the maximum. **Guess first**, and
-# then see how many segments need the least memory.
+# A forecast should be checked by a measurement. GPUs have `torch.cuda.max_memory_allocated()`, but on a CPU we have to
+# count ourselves. `TorchDispatchMode` sees every single operation. With its help, the `Ledger` below remembers the
+# memory (storage) of each result by a weak reference, adds up what is alive, and keeps the maximum.
+#
+# Will the measured peak be what was forecast? **Guess first**, and then see how many segments need the least memory.
 #
 # </div>
 
@@ -666,37 +715,44 @@ _ = ax.legend()
 # %% [markdown]
 # <div lang="zh">
 #
-# 切成 4 段最省，曲线的形状和预计的一样。量到的每次都多出大约 1 到 2 个张量：那是反向传播正在算的梯度和临时结果，公式里没有它们。只切 1 段等于没切，反向传播一开始就得把 16 块全部重算出来，同时留着；切成 16 段，留下的输入又和本来要存的中间结果一样多了。
+# 切成 4 段最省，曲线的形状和预计的一样。量到的峰值每次都多出大约 1 到 2 个张量，因为反向传播正在算的梯度和临时结果也要占地方，公式里却没有它们。
+#
+# 两头为什么不省，现在也看得清楚。只切 1 段等于没切：反向传播一开始，就得把 16 块全部重算出来，同时留着。切成 16 段，留下的输入又和本来要存的中间结果一样多了。
 #
 # </div>
 # <div lang="en">
 #
 # With 4 segments the peak is lowest, and the curve has the shape of the forecast. The measured peak is always about 1
 # to 2 tensors higher, because backward also needs room for the gradients and temporary results that it is working on,
-# and these are not in the formula. With only 1 segment you gain nothing: backward begins by computing all 16 blocks
-# again and holds them all at once. With 16 segments, as many inputs are kept as there would have been intermediate
-# results.
+# and these are not in the formula.
+#
+# Why do both ends gain so little? With only 1 segment, backward begins by computing all 16 blocks again and holds them
+# all at once. With 16 segments, as many inputs are kept as there would have been intermediate results.
 #
 # </div>
 
 # %% [markdown]
 # <div lang="zh">
 #
-# 一个大网络一次看 256 张图，autograd 要存下多少？还有一种预计，连一次真正的前向传播也不用，哪台机器的内存都不够也没关系。在 `torch.device("meta")` 上，张量只有形状和类型，没有值，也不占内存，运算一瞬间就完成；可是 autograd 照样建图，所以每存一个张量，也照样调用 `pack`。
+# 一个大网络一次看 256 张图，autograd 要存下多少？哪怕没有一台机器装得下，也可以预先算出来，连一次真正的前向传播都不用。办法是 `torch.device("meta")`：在它上面，张量只有形状和类型，没有值，也不占内存，运算一瞬间就完成。autograd 却照样建图，所以每存一个张量，也照样调用 `pack`。
 #
-# 不过，存下的张量里有几个可能共用一块内存，只能算一次，所以先要知道谁和谁共用。下面的 `b` 是 `a` 的视图，两个都一个字节也不占。怎么知道它们用的是同一块内存？**先猜。**
+# 不过有一处要小心：存下的张量里，有几个可能共用一块内存，这块内存只能算一次。所以先要知道谁和谁共用。
+#
+# 下面的 `b` 是 `a` 的视图，在真的设备上，两个会用同一块内存。在 meta 设备上，它们其实都没有内存，那还看得出谁和谁共用吗？**先猜**：`data_ptr()` 看得出来吗？
 #
 # </div>
 # <div lang="en">
 #
 # How much would autograd save if a large network got 256 pictures at once? You can find out without a real forward
-# pass, and even if no memory is large enough for one. On `torch.device("meta")`, tensors have a shape and a type but no
-# values. They take no memory, and operations are done in no time. Yet autograd builds its graph as usual, and so it
-# also calls `pack` for every tensor that it saves.
+# pass, and even if no machine has room for one. The way to do it is `torch.device("meta")`. There, tensors have a shape
+# and a type but no values. They take no memory, and operations are done in no time. Yet autograd builds its graph as
+# usual, and so it also calls `pack` for every tensor that it saves.
 #
-# But several of the saved tensors may share the same memory, which must be counted only once. So we have to know which
-# of them do. Below, `b` is a view of `a`, and neither takes a single byte. How can we tell that they use the same
-# memory? **Guess first.**
+# One thing needs care. Several of the saved tensors may share the same memory, which must be counted only once. So we
+# have to know which of them do.
+#
+# Below, `b` is a view of `a`, so on a real device the two would use the same memory. On the meta device neither has
+# any. Can we still tell that they belong together? **Guess first**: does `data_ptr()` tell?
 #
 # </div>
 
@@ -717,15 +773,18 @@ print("b.nbytes:", b.nbytes, "| its storage:", b.untyped_storage().nbytes())
 # %% [markdown]
 # <div lang="zh">
 #
-# 这三个张量的 `data_ptr()` 全是 0，认不出谁是谁。可靠的是 `untyped_storage()`：一个张量和它的各个视图，得到的是同一个对象，可以放进集合，也可以用 `is` 比较。它的 `nbytes()` 是整块的大小：`b` 虽然只有 40000 个字节，留住它，就留住了整块的 2000000 个。
+# `data_ptr()` 看不出来：这三个张量的都是 0，谁和谁共用，一点也不知道。可靠的是 `untyped_storage()`：一个张量和它的各个视图，得到的是同一个对象。这个对象可以放进集合，也可以用 `is` 比较。
+#
+# 它还说得出整块内存的大小，就是它的 `nbytes()`。这和张量自己的大小是两回事：`b` 虽然只有 40000 个字节，留住 `b`，就留住了整块的 2000000 个字节。
 #
 # </div>
 # <div lang="en">
 #
-# Here `data_ptr()` is 0 for all three tensors, so it cannot tell which of them share memory. `untyped_storage()` can:
-# a tensor and all its views return the very same object, which you can put into a set or compare by `is`. Its
-# `nbytes()` is the size of the whole. Although `b` has just 40000 bytes, whoever keeps it keeps all 2000000 of the
-# storage.
+# No, `data_ptr()` does not tell: here it is 0 for all three tensors. `untyped_storage()` is reliable, because a tensor
+# and all its views return the very same object. You can put this object into a set, or compare it by `is`.
+#
+# The storage also knows how large it is as a whole, by its `nbytes()`, and that is not the size of the tensor. Although
+# `b` has just 40000 bytes, whoever keeps `b` keeps all 2000000 of the storage.
 #
 # </div>
 
@@ -736,9 +795,11 @@ print("b.nbytes:", b.nbytes, "| its storage:", b.untyped_storage().nbytes())
 #
 # <div lang="zh">
 #
-# 真跑之前，最好先知道装不装得下。写 `forecast(build, shape)`：不占内存，预计一次前向传播会让 autograd 留下多少字节。`build()` 造出模型，`shape` 是输入的形状（float32，不要梯度）。
+# 真跑一个大模型之前，最好先知道装不装得下。写 `forecast(build, shape)`，它不占那么多内存，就能预计一次前向传播会让 autograd 留下多少字节。`build()` 造出模型，`shape` 是输入的形状（float32，不要梯度）。
 #
-# 在 meta 设备上造模型和输入，各造一次，在 `saved_tensors_hooks` 里运行一次。`forward` 里不会新建张量，所以运行在不在 `torch.device` 里面都行。返回存下的内存（storage）总共多少字节：
+# 做法是在 meta 设备上造模型和输入，各造一次，再在 `saved_tensors_hooks` 里运行一次模型。`forward` 里不会新建张量，所以运行在不在 `torch.device` 里面都行。
+#
+# 返回存下的内存（storage）一共多少字节：
 #
 # - 共用的只算一次，并且整块计算，因为留住一部分，就留住了整块。
 # - 模型的参数和缓冲区本来就在，不算；输入若被存下，也算。
@@ -752,9 +813,10 @@ print("b.nbytes:", b.nbytes, "| its storage:", b.untyped_storage().nbytes())
 # bytes autograd will keep after one forward pass, without taking up that memory. `build()` makes the model, and
 # `shape` is the shape of its input (float32, no gradient).
 #
-# On the meta device, make the model and its input, once each, and run the model once inside `saved_tensors_hooks`.
-# Its `forward` creates no tensors from nothing, so the run itself may stand inside `torch.device` or after it. Return
-# how many bytes of memory (storage) were saved in all:
+# On the meta device, make the model and its input, once each, and run the model once inside `saved_tensors_hooks`. Its
+# `forward` creates no tensors from nothing, so the run itself may stand inside `torch.device` or after it.
+#
+# Return how many bytes of memory (storage) were saved in all:
 #
 # - Shared memory counts once, and as a whole, because whoever keeps a part of it keeps all of it.
 # - The model's parameters and buffers do not count, since they are there anyway. The input counts where it is saved.
@@ -792,7 +854,7 @@ check("12.4", forecast)
 # %% [markdown]
 # <div lang="zh">
 #
-# 拿你的 `forecast` 和 12.2 节量出来的比一比：同样的 ResNet-50，同样 4 张图。再问一个不敢真跑的：256 张图的 ResNet-152。
+# 现在来检验你的 `forecast`。先拿它和 12.2 节量出来的比一比，用同样的 ResNet-50、同样 4 张图。再问它一个不敢真跑的：256 张图的 ResNet-152。
 #
 # </div>
 # <div lang="en">
@@ -812,14 +874,17 @@ with suppress(NotImplementedError):  # until you have written it
 # %% [markdown]
 # <div lang="zh">
 #
-# 写对了的话，预计的和量到的一样，都是 344 MB；而 ResNet-152 光是中间结果就要 45 GB。只花一秒上下，就知道这个模型该用检查点。不过，不是所有的网络都对得这样准：`nn.LSTM` 和 `scaled_dot_product_attention` 在真的设备上可能用另一种实现，存下的东西也就不同。
+# 如果你写对了，预计的和量到的就一样，都是 344 MB。而 ResNet-152 光是中间结果就要 45 GB。只花一秒上下，就知道这个模型该用检查点。
+#
+# 不过，不是所有的网络都对得这样准。`nn.LSTM` 和 `scaled_dot_product_attention` 在真的设备上，可能用另一种实现，存下的东西也就不同。
 #
 # </div>
 # <div lang="en">
 #
 # Once your function is right, forecast and measurement agree at 344 MB. ResNet-152, however, would need 45 GB for its
-# intermediate results alone, so a forecast of about a second has told you to use checkpointing here. Not every net
-# agrees so well, though: on a real device, `nn.LSTM` and `scaled_dot_product_attention` may run another
+# intermediate results alone. So a forecast of about a second has told you to use checkpointing here.
+#
+# Not every net agrees so well. On a real device, `nn.LSTM` and `scaled_dot_product_attention` may run another
 # implementation than on the meta device, and it saves other things.
 #
 # </div>
@@ -865,16 +930,22 @@ with suppress(NotImplementedError):  # until you have written it
 #
 # <div lang="zh">
 #
-# `torch.autograd.graph.save_on_cpu` 用的就是这对钩子，把存下的张量从显卡搬到内存。训练大模型的库几乎都用检查点换内存，`torch.utils.checkpoint` 还有 selective checkpointing，让你选哪些运算重算。这几个名字都值得搜一搜。下面是你的进度；下一课讲编译，以及几个进程一起训练。
+# 把张量搬到别处，PyTorch 自己就有现成的：`torch.autograd.graph.save_on_cpu` 用的就是这对钩子，把存下的张量从显卡搬到内存。
+#
+# 训练大模型的库，几乎都用检查点拿时间换内存。如果你想自己选哪些运算重算，`torch.utils.checkpoint` 还有 selective checkpointing。
+#
+# 下面是你的进度。下一课讲编译，以及几个进程一起训练。
 #
 # </div>
 # <div lang="en">
 #
-# `torch.autograd.graph.save_on_cpu` uses this very pair of hooks to move saved tensors from the GPU to main memory.
-# Nearly every library that trains large models uses checkpointing to trade time for memory, and
-# `torch.utils.checkpoint` also has selective checkpointing, which lets you choose what is computed again. Search for
-# these names to learn more. Below you see your progress. The next lesson is about compiling, and about several
-# processes that train together.
+# PyTorch itself can put saved tensors somewhere else for you: `torch.autograd.graph.save_on_cpu` uses this very pair of
+# hooks to move them from the GPU to main memory.
+#
+# Nearly every library that trains large models uses checkpointing to trade time for memory. If you want to choose
+# yourself what is computed again, `torch.utils.checkpoint` also has selective checkpointing.
+#
+# Below you see your progress. The next lesson is about compiling, and about several processes that train together.
 #
 # </div>
 
