@@ -769,7 +769,7 @@ print("dead channels that woke up:", (largest_values(hurt)[:, dead] > 0).any(0).
 #
 # 写 `dead_channels(model, relu, batches)`，其中 `relu` 是 `model` 里的一个 ReLU。把列表 `batches` 里的每一批单独送进 `model` 运行一次，找出在所有批、所有图、所有位置都等于 0 的通道。返回它们的编号，放在一个列表里，从小到大。
 #
-# - 运行一批时，`relu` 可能被调用几次，大小也可能不同，每次的输出都算。
+# - 运行一批时，`relu` 可能被调用几次，大小也可能不同（都是 `float32`），每次的输出都算。
 # - `relu` 之后可能有就地操作，不能让它影响结果。
 # - 很弱但不为 0 的通道是活的，它还学得动。
 # - 取下钩子，出了异常也一样；不许改动模型。
@@ -784,7 +784,7 @@ print("dead channels that woke up:", (largest_values(hurt)[:, dead] > 0).any(0).
 # the list `batches`, each by itself, and find the channels that are 0 in all batches, all pictures and all places.
 # Return a list of their numbers, in ascending order.
 #
-# - For one batch, `relu` may be called several times, on maps of any size, and the output of every call counts.
+# - For one batch, `relu` may be called several times, on `float32` maps of any size, and each output counts.
 # - In-place operations may follow the `relu`, and they must not affect the result.
 # - A weak channel that is not 0 is alive, since it can still learn.
 # - Remove the hook, even after an exception, and do not change the model.
