@@ -19,19 +19,23 @@ LanguageToggle()
 #
 # <div lang="zh">
 #
-# 训练出了毛病，损失往往第一个告诉你，可它只是一个数，说不出毛病在哪一层。这里有五次训练，数据是第 09 课的小图，每张图上一个形状，共 6 类。我们只用 30 张图，让网络把它们背下来：连一小批图都背不下来的网络，多半是哪里坏了。正式训练之前，人们常做这项检查。
+# 训练出了毛病，损失往往第一个告诉你。可是损失只是一个数，说不出毛病在哪一层。
 #
-# A 是健康的；B、C、D 各有改动，下面看得到；E 是同事拿来的，里面有什么，我们不知道。优化器都是带动量的 SGD，学习率 0.1，只有 C 是 1.0；D 在第 10 步收到一张全黑的图。
+# 这里有五次训练，数据是第 09 课的小图，每张图上一个形状，共 6 类。我们只用 30 张图，让网络把它们背下来，因为连一小批图都背不下来的网络，多半是哪里坏了。正式训练之前，人们常做这项检查。
 #
-# 下面只打印损失。单看这些数，能分出谁病了吗？B 和 C 得的是同一种病吗？
+# 五次训练里，A 是健康的。B、C、D 各有改动，下面看得到。E 是同事拿来的，里面有什么，我们不知道。优化器都是带动量的 SGD，学习率 0.1，只有 C 是 1.0。另外，D 在第 10 步会收到一张全黑的图。
+#
+# 下面只打印损失。单看这些数，你能分出谁病了吗？B 和 C 得的是同一种病吗？
 #
 # </div>
 # <div lang="en">
 #
 # When training goes wrong, the loss is usually the first to tell you. But it is a single number, so it cannot say which
-# layer is at fault. Here are five runs on the small pictures of lesson 09, each of which shows one shape of 6 classes.
-# We let the network memorise just 30 pictures, because a network that cannot even memorise a small batch is probably
-# broken. People run this check before they train in earnest.
+# layer is at fault.
+#
+# Here are five runs on the small pictures of lesson 09, each of which shows one shape of 6 classes. We let the network
+# memorise just 30 pictures, because a network that cannot even memorise a small batch is probably broken. People run
+# this check before they train in earnest.
 #
 # Run A is healthy. B, C and D have been changed, as you can see below, and E comes from a colleague, so we do not know
 # what is inside. All five use SGD with momentum and a learning rate of 0.1, except for C, whose rate is 1.0. And at
@@ -100,7 +104,7 @@ for run in options:
 # %% [markdown]
 # <div lang="zh">
 #
-# D 的损失成了 `nan`。B 和 C 都停在 1.8 左右，等于在 6 类里瞎猜（$\ln 6$），好像得了同一种病；E 和 A 一样好，降到了 0.0。后面会看到，这两个印象都是错的。要往里面看，就用钩子。
+# D 的损失成了 `nan`。B 和 C 都停在 1.8 左右，等于在 6 类里瞎猜（$\ln 6$），好像得了同一种病。E 和 A 一样好，降到了 0.0，好像也是健康的。后面用钩子往里面一看，就会发现这两个印象都是错的。
 #
 # </div>
 # <div lang="en">
@@ -115,14 +119,19 @@ for run in options:
 #
 # <div lang="zh">
 #
-# 先在没有训练过的 ResNet-50 上练手：给每个子模块挂一个前向钩子，按名字记下输出的均值，同时把输出张量本身留在 `kept` 里。等前向传播结束，再用 `kept` 里的张量算一遍均值。**先猜。**
+# 一层的输出是一大堆数，读成一个数（例如均值）才好看。这个数该在钩子里当场算，还是把输出留下来，以后再算？
+#
+# 我们在没有训练过的 ResNet-50 上试一试。每个子模块挂一个前向钩子，按名字记下输出的均值，同时把输出张量本身留在 `kept` 里。等前向传播结束，再用 `kept` 里的张量算一遍均值。两次的均值会一样吗？**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# Let us first practise on an untrained ResNet-50. Every child gets a forward hook, which records the mean of the output
-# under the name of the child, and also keeps the output tensor itself, in `kept`. After the forward pass we compute the
-# means once more, now from the tensors in `kept`. Will they all be the same as before? **Guess first.**
+# The output of a layer has many numbers, and a single one, such as their mean, is easier to read. Should a hook compute
+# it at once, or may it keep the output for later?
+#
+# Let us try both on an untrained ResNet-50. Every child gets a forward hook, which records the mean of the output under
+# the name of the child, and also keeps the output tensor itself, in `kept`. After the forward pass we compute the means
+# once more, now from the tensors in `kept`. Will they all be the same as before? **Guess first.**
 #
 # </div>
 
@@ -154,16 +163,19 @@ for name, mean in means.items():
 # %% [markdown]
 # <div lang="zh">
 #
-# 不全一样：`bn1` 后面的 `relu` 是就地的，它改写了 `bn1` 的输出，均值从 0.00 变成 0.36。`detach()` 只去掉计算图，内存还是同一块。在钩子里当场算成一个数，就不怕改写，也几乎不占内存。模型在 GPU 上时，`.item()` 要等 GPU 算完；数很多，就先留成 0 维张量，一步结束再读。
+# 两次的均值不全一样。`bn1` 后面的 `relu` 是就地的，它改写了 `bn1` 的输出，均值就从 0.00 变成了 0.36。`detach()` 只去掉计算图，内存还是同一块。如果在钩子里当场算成一个数，就不怕改写，也几乎不占内存。
+#
+# 模型在 GPU 上时，这样做有代价，因为 `.item()` 要等 GPU 算完。如果要的数很多，可以先留成 0 维张量，一步结束再读。
 #
 # </div>
 # <div lang="en">
 #
 # The two sets of means do not agree everywhere. The `relu` behind `bn1` works in place, so it overwrote the output of
 # `bn1`, whose mean went from 0.00 to 0.36. `detach()` drops the graph but keeps the same memory. A number that is
-# computed inside the hook cannot be overwritten, and it takes hardly any memory. On a GPU there is a price: `.item()`
-# waits until the GPU is done. If you want many numbers there, keep 0-dimensional tensors and read them at the end of
-# the step.
+# computed inside the hook cannot be overwritten, and it takes hardly any memory.
+#
+# On a GPU this has a price, since `.item()` waits until the GPU is done. If you want many numbers there, keep
+# 0-dimensional tensors and read them at the end of the step.
 #
 # </div>
 #
@@ -173,7 +185,7 @@ for name, mean in means.items():
 #
 # <div lang="zh">
 #
-# 换一个模型，也常常想要这样一张读数表，所以把它写成函数。写 `child_means(model, x)`：运行一次 `model(x)`，返回一个字典，从子模块的名字对应到它输出的均值。
+# 这样一张均值的表，换一个模型也用得着，所以把它写成函数。写 `child_means(model, x)`：运行一次 `model(x)`，返回一个字典，从子模块的名字对应到它输出的均值。
 #
 # - 均值是 Python 的数，按子模块运行的次序排（每个只运行一次）。
 # - 模型在它原来的模式（训练或评估）下运行，之后保持原样：仪器不该改变它测量的东西。
@@ -224,15 +236,19 @@ check("10.1", child_means)
 #
 # <div lang="zh">
 #
-# 接着看梯度。还是上面那个 `out`，接交叉熵损失。前向传播已经结束，现在才给 ResNet-50 的每个参数挂张量钩子：参数的钩子到反向传播时才触发，所以还来得及。**先猜**，再看哪个参数的梯度最先到，哪个最后到。
+# 看过激活，接着看梯度：它们按什么次序到达各个参数？我们接着用上面那个 `out`，给它接上交叉熵损失。前向传播已经结束，现在才给 ResNet-50 的每个参数挂张量钩子，不过还来得及，因为参数的钩子到反向传播时才触发。
+#
+# 整个次序会不会正好是参数表反过来？**先猜**，再看哪个参数的梯度最先到，哪个最后到。
 #
 # </div>
 # <div lang="en">
 #
-# After the activations, we turn to the gradients. We continue with the same `out`, followed by cross-entropy. The
-# forward pass is already over, and only now do we put a tensor hook on every parameter of the ResNet-50. That is not
-# too late, because the hooks of a parameter fire in the backward pass. **Guess first**, and then see which parameter's
-# gradient arrives first, and which one last.
+# After the activations, we turn to the gradients. In which order do they arrive at the parameters? We continue with the
+# same `out`, followed by cross-entropy. The forward pass is already over, and only now do we put a tensor hook on every
+# parameter of the ResNet-50. That is not too late, because the hooks of a parameter fire in the backward pass.
+#
+# Will the order be simply the list of parameters, reversed? **Guess first**, and then see which parameter's gradient
+# arrives first, and which one last.
 #
 # </div>
 
@@ -261,25 +277,32 @@ print("the list of parameters, reversed:", [name for name, _ in arrived] == name
 # %% [markdown]
 # <div lang="zh">
 #
-# `fc` 的参数最先到，`conv1.weight` 最后到：层的次序反过来了。可一层之内没有这样的规矩，`bn3.weight` 就比 `bn3.bias` 先到。`fc.bias` 的均值是 0.00，因为交叉熵对一张图各个 logit 的梯度，正负相消。所以看梯度的大小，要先取绝对值。
+# `fc` 的参数最先到，`conv1.weight` 最后到，可见层的次序反过来了。可是一层之内没有这样的规矩，`bn3.weight` 就比 `bn3.bias` 先到。
+#
+# `fc.bias` 的均值是 0.00，却不是因为梯度小。对每一张图，交叉熵给各个 logit 的梯度有正有负，加起来互相抵消了。所以要看梯度有多大，得先取绝对值。
 #
 # </div>
 # <div lang="en">
 #
 # The gradients of `fc` arrive first and that of `conv1.weight` arrives last, so the layers come in reverse. Within a
-# layer there is no such rule: `bn3.weight` arrives before `bn3.bias`. The mean at `fc.bias` is 0.00, but not because
-# that gradient is small. For each picture, cross-entropy sends positive and negative gradients to the logits, and these
-# cancel each other. So to see how large a gradient is, take absolute values first.
+# layer there is no such rule: `bn3.weight` arrives before `bn3.bias`.
+#
+# The mean at `fc.bias` is 0.00, but not because that gradient is small. For each picture, cross-entropy sends positive
+# and negative gradients to the logits, and these cancel each other. So to see how large a gradient is, take absolute
+# values first.
 #
 # </div>
-#
+
+# %% [markdown]
 # ### 练习 10.2：按次序记下梯度 · Exercise 10.2: Gradients in order
 #
 # ●●● · 8 min
 #
 # <div lang="zh">
 #
-# 第二件仪器看梯度：一次反向传播里，哪些参数收到了梯度，谁先谁后，均值各是多少。写 `gradient_means(model, loss)`。调用它的时候，前向传播已经结束；你要挂上钩子，调用一次 `loss.backward()`，再取下钩子，返回 `(name, mean)` 的列表，按梯度到达的次序。
+# 第二件仪器用来看梯度。它要说出一次反向传播里，哪些参数收到了梯度，谁先谁后，均值各是多少。
+#
+# 写 `gradient_means(model, loss)`。调用它的时候，前向传播已经结束。它先挂上钩子，调用一次 `loss.backward()`，再取下钩子，返回 `(name, mean)` 的列表，按梯度到达的次序排。
 #
 # - 均值是 Python 的数，取自**这一次**的梯度。
 # - 冻结的参数跳过，它们收不到梯度。
@@ -289,9 +312,11 @@ print("the list of parameters, reversed:", [name for name, _ in arrived] == name
 # </div>
 # <div lang="en">
 #
-# The second instrument is for gradients: it shows which parameters receive one in a backward pass, in which order, and
-# with which mean. Write `gradient_means(model, loss)`. When it is called, the forward pass is over. Attach hooks, call
-# `loss.backward()` once, take the hooks off again, and return a list of `(name, mean)` in the order in which the
+# The second instrument is for gradients. It shows which parameters receive one in a backward pass, in which order, and
+# with which mean.
+#
+# Write `gradient_means(model, loss)`. When it is called, the forward pass is over. It attaches hooks, calls
+# `loss.backward()` once, and takes the hooks off again. Return a list of `(name, mean)` in the order in which the
 # gradients arrive.
 #
 # - Each mean is a Python number and belongs to the gradient of **this** pass.
@@ -334,13 +359,13 @@ check("10.2", gradient_means)
 #
 # <div lang="zh">
 #
-# 前向钩子看得到激活，张量钩子看得到梯度，现在把两种钩子合成一个工具。每一步，对 4 个块各记三个数，每个数看的是一种毛病：
+# 前向钩子看得到激活，张量钩子看得到梯度，现在把两种钩子合成一个工具。每训练一步，它就对 4 个块各记三个数，每个数看的是一种毛病：
 #
 # - 激活里有多少是 0，看 ReLU 是不是都不响应了；
 # - 激活里有多少是 `nan`；
 # - 损失对激活的梯度有多大，即 `grad.abs().mean()`，看梯度是不是消失了。它用 7.8 节的办法取得：在前向钩子里给输出挂张量钩子。
 #
-# 从 A 到 E，五次训练都用它再跑一遍，画成一张图，每次一行，损失和梯度用对数刻度。
+# 从 A 到 E，五次训练都用这个听诊器再跑一遍。结果画成一张图，每次训练占一行，损失和梯度用对数刻度。
 #
 # 先看健康的 A，再拿其余各行和它比。给每一行写下诊断：哪里不对，从哪一步起，在哪一块？
 #
@@ -423,15 +448,18 @@ plot(dict.fromkeys(options, ""))
 # %% [markdown]
 # <div lang="zh">
 #
-# A 是健康的样子：大约一半的激活是 0，没有 `nan`；4 个块的梯度相差不到 10 倍，最后随着损失变小。其余四行各不相同：B 的四条梯度线隔得很远，C 有两个块的激活全变成了 0，D 满是 `nan`，E 少了两条线。
+# 先看 A，它是健康的样子：大约一半的激活是 0，没有 `nan`；4 个块的梯度相差不到 10 倍，最后随着损失一起变小。
+#
+# 其余四行各有各的不同。B 的四条梯度线隔得很远。C 有两个块的激活全变成了 0。D 满是 `nan`。E 少了两条线。
 #
 # </div>
 # <div lang="en">
 #
 # Row A shows what a healthy run looks like. About half of the activations are 0, and none is `nan`. The gradients of
-# the 4 blocks differ by less than a factor of 10, and in the end they become small, as the loss does. Each of the other
-# rows differs from A in its own way. In B, the lines of the gradients lie far apart. In C, all activations of two
-# blocks become 0. D is full of `nan`. And in E, two lines are missing.
+# the 4 blocks differ by less than a factor of 10, and in the end they become small, as the loss does.
+#
+# Each of the other rows differs from A in its own way. In B, the lines of the gradients lie far apart. In C, all
+# activations of two blocks become 0. D is full of `nan`. And in E, two lines are missing.
 #
 # </div>
 #
@@ -439,15 +467,15 @@ plot(dict.fromkeys(options, ""))
 #
 # <div lang="zh">
 #
-# D 的 `block1` 开头多了一层 `contrast`：减去均值，除以标准差，后面是卷积、批归一化、ReLU。30 张图里有一张是黑的。**先猜**，再看下一步的图都正常时，`nan` 会不会消失。
+# 我们从 D 看起，因为 `nan` 的源头查得出来。D 的 `block1` 开头多了一层 `contrast`，它把每张图减去均值，再除以标准差；后面照旧是卷积、批归一化、ReLU。30 张图里有一张是黑的，`block1` 的输出里，会有多大一份是 `nan`？**先猜**，再看下一步的图都正常时，`nan` 会不会消失。
 #
 # </div>
 # <div lang="en">
 #
 # We begin with D, because a `nan` can be traced to its origin. The `block1` of D starts with an additional layer,
 # `contrast`, which subtracts the mean of a picture and divides by its standard deviation. Convolution, batch
-# normalisation and ReLU follow. One of the 30 pictures is black. **Guess first**, and then see whether the `nan` goes
-# away when all pictures of the next step are fine.
+# normalisation and ReLU follow. One of the 30 pictures is black. Which share of the output of `block1` will be `nan`?
+# **Guess first**, and then see whether the `nan` goes away when all pictures of the next step are fine.
 #
 # </div>
 
@@ -477,16 +505,20 @@ for title, net, x in (("black picture", make("D"), dark), ("after the run", trai
 # %% [markdown] tags=["F43"]
 # <div lang="zh">
 #
-# 黑图的标准差是 0，0 除以 0 得 `nan`，所以 `contrast` 的输出有 30 分之 1，即 0.033，是 `nan`。卷积把每张图分开算，比例不变；`bn` 的均值取自整批图，所以全成了 `nan`。损失和梯度也是 `nan`，一步之后权重也是，再也好不了。那时再看，干净的图进了 `conv`，出来全是 `nan`，它就成了替罪羊。
+# 黑图的标准差是 0，而 0 除以 0 得 `nan`，所以 `contrast` 的输出有 30 分之 1，即 0.033，是 `nan`。卷积把每张图分开算，比例不变。到了 `bn`，均值取自整批图，于是所有的数都成了 `nan`。
+#
+# 这样一来，损失和梯度也是 `nan`，走一步之后权重也是，模型就再也好不了。要是那时才来看，就会看到干净的图进了 `conv`，出来的全是 `nan`，于是错怪了 `conv`。
 #
 # </div>
 # <div lang="en">
 #
 # The black picture has a standard deviation of 0, and 0 divided by 0 is `nan`. So 1 in 30, or 0.033, of what `contrast`
 # returns is `nan`. The convolution treats each picture by itself, so the share stays the same. But `bn` takes its mean
-# over the whole batch, and there everything becomes `nan`. The loss and the gradients become `nan` as well, and after
-# one step so do the weights, which is why the model does not recover. If you look only then, you see clean pictures
-# enter `conv` and nothing but `nan` come out, and you blame the wrong layer.
+# over the whole batch, and there everything becomes `nan`.
+#
+# The loss and the gradients become `nan` as well, and after one step so do the weights, which is why the model does not
+# recover. If you look only then, you see clean pictures enter `conv` and nothing but `nan` come out, and you blame the
+# wrong layer.
 #
 # </div>
 #
@@ -496,7 +528,7 @@ for title, net, x in (("black picture", make("D"), dark), ("after the run", trai
 #
 # <div lang="zh">
 #
-# 训练时，一个坏样本会经过 `BatchNorm` 传给整批。查 `nan` 要在它第一次出现的那一步查。
+# 训练时，一个坏样本会经过 `BatchNorm` 传给整批。所以要查 `nan` 的来源，就在它第一次出现的那一步查。
 #
 # </div>
 # <div lang="en">
@@ -514,9 +546,9 @@ for title, net, x in (("black picture", make("D"), dark), ("after the run", trai
 #
 # <div lang="zh">
 #
-# 损失只说得出有 `nan`。是哪个模块造出来的呢？按运行的次序，第一个输入还干净、输出却不干净的就是。
+# 损失只说得出有 `nan`，是哪个模块造出来的呢？按运行的次序看过去，第一个输入还干净、输出却不干净的模块就是。
 #
-# 写 `first_nan(model, x)`：运行一次 `model(x)`，只看没有子模块的模块，按它们**运行**的次序，找出第一个输入里没有 `nan`、输出里却有的，返回它的名字；一个也没有，就返回 `None`。
+# 写 `first_nan(model, x)`，它运行一次 `model(x)`，把这个模块找出来。只看没有子模块的模块，按它们**运行**的次序，找第一个输入里没有 `nan`、输出里却有的，返回它的名字。一个也没有，就返回 `None`。
 #
 # - 每个模块只有一个输入，不会就地改写它；但容器的 `forward` 后来可能就地改写模块的输出，例如 `out += identity`。
 # - 有的模块运行两次。
@@ -543,7 +575,7 @@ for title, net, x in (("black picture", make("D"), dark), ("after the run", trai
 #
 # <div lang="zh">
 #
-# 真实的模型里，模块可能有几个输入，收发元组，或者就地改写输入：那就在前向前置钩子里，趁它还没运行，检查所有输入。
+# 真实的模型更复杂，模块可能有几个输入，收发元组，或者就地改写输入。遇到这样的模型，就要在前向前置钩子里，趁模块还没运行，检查所有的输入。
 #
 # </div>
 # <div lang="en">
@@ -587,7 +619,7 @@ check("10.3", first_nan)
 #
 # <div lang="zh">
 #
-# B 没有 `nan`，激活里也没有 0，损失却一动不动。它去掉了批归一化，ReLU 换成了 sigmoid。sigmoid 的斜率最多 0.25（2.9 节），三个块就是 64 倍。B 的梯度从 `block4` 走到 `block1`，缩小的也是这么多吗？**先猜**，再运行下面两个单元。
+# B 没有 `nan`，激活里也没有 0，损失却一动不动。这个模型有两处改动：去掉了批归一化，ReLU 换成了 sigmoid。sigmoid 的斜率最多 0.25（2.9 节），走过三个块，梯度就该缩小 64 倍。B 的梯度从 `block4` 走到 `block1`，缩小的也是这么多吗？**先猜**，再运行下面两个单元。
 #
 # </div>
 # <div lang="en">
@@ -630,24 +662,30 @@ for title, (losses, seen) in shown.items():
 # %% [markdown]
 # <div lang="zh">
 #
-# 远不止 64：B 的梯度走到 `block1`，缩小了大约 4000 倍。最后两行把原因拆开：只去掉批归一化，已经缩小 122 倍，损失也没有降，因为默认的初始权重偏小；只换 sigmoid，是 14 倍，训练慢些，但学得动。两样合起来才到几千倍。连 A 也有 6 倍：前面的图更大，梯度摊到了更多像素上。所以我们说，比最后一块小 100 倍以上才叫消失：五次训练里，是 B 的 `block1` 和 `block2`。E 的 `none` 是另一回事。
+# 远不止 64 倍：B 的梯度走到 `block1`，已经缩小了大约 4000 倍。
 #
-# 再用 Adam 训练 B，它把梯度除以梯度自己的大小，学习率是 0.003。**先猜**，再看 300 步之后损失降了没有。
+# 原因有两个，最后两行把它们分开来看。只去掉批归一化，梯度缩小 122 倍，因为默认的初始权重偏小，这时损失也没有降。只换 sigmoid，缩小 14 倍，训练慢些，但学得动。两样合在一起，才到几千倍。
+#
+# 不过梯度变小未必就是病，健康的 A 也缩小了 6 倍，因为前面的图更大，梯度摊到了更多像素上。所以这里约定，比最后一块小 100 倍以上才叫消失。五次训练里，只有 B 的 `block1` 和 `block2` 是这样。E 那一行写着 `none`，那是另一种病，留到 10.8 节再说。
+#
+# 换成 Adam，救得了 B 吗？Adam 会把梯度除以梯度自己的大小，所以梯度再小，它应该也不怕。我们用 Adam 再训练 B，学习率是 0.003。它的第一步会让 `block1` 的权重动多少？**先猜**，再看 300 步之后损失降了没有。
 #
 # </div>
 # <div lang="en">
 #
-# The gradient of B shrinks by far more than 64: by `block1` it has become about 4000 times smaller. The last two rows
-# separate the causes. Without batch normalisation alone, the gradient shrinks 122 times, because the default initial
-# weights are small, and the loss does not fall either. With sigmoid alone it shrinks 14 times, and the model learns,
-# though more slowly. Only together do the two changes reach thousands.
+# The gradient of B shrinks by far more than 64: by `block1` it has become about 4000 times smaller.
+#
+# The last two rows separate the causes. Without batch normalisation alone, the gradient shrinks 122 times, because the
+# default initial weights are small, and the loss does not fall either. With sigmoid alone it shrinks 14 times, and the
+# model learns, though more slowly. Only together do the two changes reach thousands.
 #
 # Even in A there is a factor of 6, because earlier maps are larger and spread the gradient over more pixels. So let us
-# speak of vanishing only where a gradient is over 100 times smaller than that of the last block. Of the five runs, that
-# applies to `block1` and `block2` of B. The `none` of E is another matter.
+# speak of vanishing only beyond a factor of 100. That applies to `block1` and `block2` of B. The `none` of E is another
+# illness, for section 10.8.
 #
-# Would Adam save B? Adam divides the gradient by the gradient's own size, so a tiny gradient should not trouble it. We
-# train B under Adam at a rate of 0.003. **Guess first**, and then see whether the loss has fallen after 300 steps.
+# Would Adam save B? It divides the gradient by the gradient's own size, so a tiny gradient should not trouble it. We
+# train B under Adam at a rate of 0.003. How far will its first step move the weights of `block1`? **Guess first**, and
+# then see whether the loss has fallen after 300 steps.
 #
 # </div>
 
@@ -669,14 +707,18 @@ for name, rate, options_ in (("SGD", 0.1, {"momentum": 0.9}), ("Adam", 0.003, {}
 # %% [markdown] tags=["F45"]
 # <div lang="zh">
 #
-# Adam 的第一步和学习率一样大，这里是 0.003，哪怕梯度只有百万分之几；要小到它的 `eps`（默认 1e-8）附近，步子才会变小。SGD 的步子只有它的几千分之一。同一个 B，SGD 走 300 步也学不动，Adam 却学会了。
+# Adam 的第一步和学习率一样大，这里是 0.003，哪怕梯度只有百万分之几。SGD 的步子只有它的几千分之一。所以同一个 B，SGD 走 300 步也学不动，Adam 却学会了。
+#
+# 只有梯度小到 Adam 的 `eps`（默认 1e-8）附近，它的步子才会变小。
 #
 # </div>
 # <div lang="en">
 #
 # The first step of Adam is as large as its learning rate, here 0.003, although the gradient is only a few millionths.
-# The step becomes smaller only if a gradient comes near Adam's `eps` (1e-8 by default). The step of SGD is thousands of
-# times smaller. So the same B that learns nothing in 300 steps of SGD does learn under Adam.
+# The step of SGD is thousands of times smaller. So the same B that learns nothing in 300 steps of SGD does learn under
+# Adam.
+#
+# Adam's step becomes smaller only if a gradient comes near its `eps` (1e-8 by default).
 #
 # </div>
 #
@@ -686,7 +728,7 @@ for name, rate, options_ in (("SGD", 0.1, {"momentum": 0.9}), ("Adam", 0.003, {}
 #
 # <div lang="zh">
 #
-# Adam 会把消失的梯度藏起来：损失降了，前面几块的梯度一开始还是那么小。要看梯度本身，别只看损失。
+# Adam 会把消失的梯度藏起来：损失降了，前面几块的梯度一开始却还是那么小。所以要看梯度本身，别只看损失。
 #
 # </div>
 # <div lang="en">
@@ -704,7 +746,9 @@ for name, rate, options_ in (("SGD", 0.1, {"momentum": 0.9}), ("Adam", 0.003, {}
 #
 # <div lang="zh">
 #
-# 层数一多，看图就不如直接列出名字。写 `vanishing(model, x, target, ratio)`，找出梯度快要消失的层。损失是 `F.cross_entropy(model(x), target)`，反向传播一次。每个子模块（`named_children()`）的输出都有一个梯度，它的大小按 `grad.abs().mean()` 算。谁的梯度小于**最后运行**那个的 `ratio` 倍，就列出谁的名字，按运行的次序，返回这个列表。
+# 层数一多，看图就不如直接列出名字。写 `vanishing(model, x, target, ratio)`，找出梯度快要消失的那些层。
+#
+# 损失是 `F.cross_entropy(model(x), target)`，从它反向传播一次。这样，每个子模块（`named_children()`）的输出都有一个梯度，它的大小按 `grad.abs().mean()` 算。拿**最后运行**的那个子模块作标准：哪个子模块的梯度小于它的 `ratio` 倍，就列出哪个的名字。返回这个列表，按运行的次序排。
 #
 # - 有的 ReLU 是就地的。
 # - 除了 `.grad`，模型要保持原样，在它原来的模式下运行。
@@ -714,10 +758,12 @@ for name, rate, options_ in (("SGD", 0.1, {"momentum": 0.9}), ("Adam", 0.003, {}
 # <div lang="en">
 #
 # With many layers, a list of names is easier to read than a figure. Write `vanishing(model, x, target, ratio)`, which
-# finds the layers where almost nothing of the gradient is left. Run one backward pass from the loss
-# `F.cross_entropy(model(x), target)`. Every child (`named_children()`) then has a gradient at its output, and the size
-# of that gradient is `grad.abs().mean()`. Find the children whose size is below `ratio` times that of the child that
-# ran **last**, and return a list of their names in the order in which they ran.
+# finds the layers where almost nothing of the gradient is left.
+#
+# Run one backward pass from the loss `F.cross_entropy(model(x), target)`. Every child (`named_children()`) then has a
+# gradient at its output, and the size of that gradient is `grad.abs().mean()`. The child that ran **last** sets the
+# standard. Find the children whose size is below `ratio` times that of the last one, and return a list of their names
+# in the order in which they ran.
 #
 # - Some ReLUs work in place.
 # - Run the model in the mode that it is in, and leave everything but `.grad` as it was.
@@ -758,14 +804,14 @@ check("10.4", vanishing)
 #
 # <div lang="zh">
 #
-# C 的 `block3` 和 `block4` 没有批归一化，学习率是 1.0。它最后的损失和 B 一样在 1.8 左右，听诊器听到的却不同。下面只把嫌疑最大的学习率换掉，再训练一次。**先猜。**
+# C 的 `block3` 和 `block4` 没有批归一化，学习率是 1.0。它最后的损失和 B 一样在 1.8 左右，可是听诊器听到的不一样。为了弄清原因，我们只换掉嫌疑最大的学习率，再训练一次。C 的 `block1` 最后的梯度有多大？**先猜。**
 #
 # </div>
 # <div lang="en">
 #
 # C has no batch normalisation in `block3` and `block4`, and its learning rate is 1.0. Its last loss is near 1.8, like
 # that of B, but the stethoscope hears something else. To see why, we change only the chief suspect, the learning rate,
-# and train once more. **Guess first.**
+# and train once more. How large is the last gradient at `block1` of C? **Guess first.**
 #
 # </div>
 
@@ -792,32 +838,40 @@ describe("C, rate 0.1", losses, seen)
 # %% [markdown]
 # <div lang="zh">
 #
-# 梯度恰好是 0。学习率太大，几步就把 `block3` 的权重推得太远（损失冲到了 16），它的 ReLU 再没有一个输入是正的：输出是 0，斜率是 0，梯度到此为止。`block4` 收到的全是 0，又没有偏置，给出的也就全是 0。B 的梯度很小，但还活着；C 的是 0，优化器无从下手（只有 `head` 的偏置还有梯度；权重就算还动，也是靠动量的余势或权重衰减），通常只能从头再来，用小一些的学习率。
+# C 的第一块梯度恰好是 0。学习率太大，几步就把 `block3` 的权重推得太远，损失冲到了 16。从此它的 ReLU 再没有一个输入是正的：输出是 0，斜率是 0，梯度也就到此为止。`block4` 收到的全是 0，又没有偏置，给出的也全是 0。
+#
+# B 和 C 的不同就在这里。B 的梯度很小，但还活着，Adam 就用得上。C 的梯度是 0，只有 `head` 的偏置还有梯度，优化器几乎无从下手。这时通常只能从头再来，用小一些的学习率。
+#
+# C 的权重也许还会动，但那不是在学习，靠的是动量的余势或者权重衰减。
 #
 # </div>
 # <div lang="en">
 #
 # The gradient at the first block of C is exactly 0. Within a few steps, the large learning rate pushed the weights of
-# `block3` so far (the loss rose to 16) that no input of its ReLU is positive any more. The output is then 0, the slope
-# is 0, and the gradient ends there. `block4` receives only zeros and has no bias, so it returns only zeros as well.
+# `block3` so far that the loss rose to 16. Since then, no input of its ReLU has been positive. So the output is 0, the
+# slope is 0, and the gradient ends there. `block4` receives only zeros and has no bias, so it returns only zeros as
+# well.
 #
-# This is how C differs from B, whose gradients are tiny but alive. In C the optimizer has almost nothing to work on,
-# because only the bias of `head` still has a gradient. If the weights still move, this is due to what is left of the
-# momentum, or to weight decay. Usually you have to start again, with a smaller learning rate.
+# This is how C differs from B. The gradients of B are tiny but alive, and Adam could make use of them. In C the
+# optimizer has almost nothing to work on, because only the bias of `head` still has a gradient. Usually you then have
+# to start again, with a smaller learning rate.
+#
+# The weights of C may still move, but that is not learning: it is due to what is left of the momentum, or to weight
+# decay.
 #
 # </div>
 
 # %% [markdown]
 # <div lang="zh">
 #
-# 想看着它们死去吗？`TrainingPanel` 也靠钩子，训练到哪里就画到哪里：一行一层，一列一步。指着哪一步（鼠标或方向键），就说出那一步的数。那两个块，是从第几步起死的？
+# 想看着这些 ReLU 死去吗？`TrainingPanel` 也靠钩子，训练到哪里就画到哪里，一行是一层，一列是一步。用鼠标或方向键指着哪一步，它就说出那一步的数。请你找一找：`block3` 和 `block4` 是从第几步起死的？
 #
 # </div>
 # <div lang="en">
 #
 # Would you like to watch the ReLUs die? `TrainingPanel` works with hooks, too, and it draws while the model trains,
 # with a row per layer and a column per step. Point at a step, with the mouse or the arrow keys, and it tells you the
-# numbers. From which step on are the two blocks dead?
+# numbers. From which step on are `block3` and `block4` dead?
 #
 # </div>
 
@@ -832,15 +886,18 @@ panel
 # %% [markdown]
 # <div lang="zh">
 #
-# 从第 8 步起。第 4 步更新得最猛，更新比例里那一列最亮；到了第 8 步，`block3` 和 `block4` 的 ReLU 没有一个单元为正，最后一个 ReLU 之前的梯度全是黑的，也就是恰好为 0。权重却还在动：那是动量的余势，越来越小。
+# 这两个块从第 8 步起就死了。到了这一步，`block3` 和 `block4` 的 ReLU 没有一个单元为正，所以最后一个 ReLU 之前的梯度恰好为 0，在面板里是黑的。
+#
+# 更新得最猛的，却是前面的第 4 步：在更新比例里，那一列最亮。死了以后，权重还在动，不过越来越小，那是动量的余势。
 #
 # </div>
 # <div lang="en">
 #
-# The two blocks are dead from step 8 on. The largest updates come earlier, at step 4, where you see a bright column in
-# the strip of the update ratios. By step 8, no unit in the ReLUs of `block3` and `block4` is positive, and all
-# gradients before the last ReLU are black, which means exactly 0. Yet the weights still move, though less and less,
-# because what is left of the momentum carries them on.
+# The two blocks are dead from step 8 on. By then, no unit in the ReLUs of `block3` and `block4` is positive. So all
+# gradients before the last ReLU are exactly 0, and the panel shows them in black.
+#
+# The largest updates came earlier, at step 4, where you see a bright column in the strip of the update ratios. After
+# step 8 the weights still move, though less and less, because what is left of the momentum carries them on.
 #
 # </div>
 #
@@ -848,7 +905,7 @@ panel
 #
 # <div lang="zh">
 #
-# E 的损失和 A 一样好，可它少了两条梯度线。先自己下诊断：这个模型里发生了什么？损失为什么还会降？再运行下面的单元格，打开答案。
+# E 最难诊断，因为它的损失和 A 一样好，只是少了两条梯度线。请你先自己下诊断：这个模型里发生了什么，损失为什么还会降？然后运行下面的单元格，再打开答案。
 #
 # </div>
 # <div lang="en">
@@ -872,7 +929,9 @@ for name, param in patient.named_parameters():
 #
 # <details><summary>答案</summary>
 #
-# `forward` 里，有人在 `block2` 之后写了 `.detach()`，计算图断了：前两块的梯度不是很小，也不是 0，而是根本没有，所以 `.grad` 是 `None`，权重一步也没动。没有学过的前两块也能给出分得开 30 张图的特征，后面的层就把它们背了下来。只看损失，永远发现不了。打开 `Patient` 的源代码看一看。
+# 在 `forward` 里，有人在 `block2` 之后写了 `.detach()`，计算图就断了。所以前两块的梯度不是很小，也不是 0，而是根本没有：`.grad` 是 `None`，权重一步也没动。
+#
+# 那损失为什么还会降？前两块虽然没有学过，给出的特征也分得开这 30 张图，后面的层就把这些特征背了下来。只看损失，永远发现不了。打开 `Patient` 的源代码看一看。
 #
 # </details>
 #
@@ -882,9 +941,10 @@ for name, param in patient.named_parameters():
 # <details><summary>Answer</summary>
 #
 # In `forward`, somebody wrote `.detach()` after `block2`, and that cuts the graph. So the gradients of the first two
-# blocks are neither tiny nor 0: there are none. `.grad` is `None`, and the weights have not moved. Why does the loss
-# fall, then? Even untrained, these blocks give features that tell 30 pictures apart, and the layers behind them
-# learned these by heart. The loss alone would never show it. Have a look at the source of `Patient`.
+# blocks are neither tiny nor 0: there are none. `.grad` is `None`, and the weights have not moved.
+#
+# Why does the loss fall, then? Even untrained, these blocks give features that tell 30 pictures apart, and the layers
+# behind them learned these by heart. The loss alone would never show it. Have a look at the source of `Patient`.
 #
 # </details>
 #
@@ -904,7 +964,7 @@ plot(
 # %% [markdown]
 # <div lang="zh">
 #
-# 同一张图，写上了诊断。四种病，四种样子：梯度很小，恰好是 0，是 `nan`，根本没有。
+# 还是刚才那张图，只是写上了诊断。四种病有四种样子：梯度很小，恰好是 0，是 `nan`，或者根本没有。
 #
 # </div>
 # <div lang="en">
@@ -918,16 +978,20 @@ plot(
 #
 # <div lang="zh">
 #
-# 学习率合适，也可能偶尔有一步的梯度特别大，这时就裁剪：`clip_grad_norm_` 把所有参数的梯度合起来算**一个**范数，太大就一起按比例缩小。下面 `a` 的梯度是 `[3, 4]`，`b` 的是 `[12]`，上限 6.5。先用 `clip_grad_norm_`，再给每个参数挂一个张量钩子，各裁各的（练习 03.2）。**先猜。**
+# 学习率合适，也可能偶尔有一步的梯度特别大，这时可以裁剪。`clip_grad_norm_` 把所有参数的梯度合起来算**一个**范数，如果太大，就一起按比例缩小。
+#
+# 钩子也做得到吗？下面 `a` 的梯度是 `[3, 4]`，`b` 的是 `[12]`，上限 6.5。先用 `clip_grad_norm_` 裁一次；再给每个参数挂一个张量钩子，让它们各裁各的（练习 03.2）。各裁各的时候，`b` 的梯度是多少？**先猜。**
 #
 # </div>
 # <div lang="en">
 #
 # Even with a good learning rate, a single step may meet very large gradients, and the remedy is to clip them.
 # `clip_grad_norm_` computes **one** norm of the gradients of all parameters, and if it is too large, scales all of them
-# by the same factor. Could hooks do that as well? Below, the gradient of `a` is `[3, 4]`, that of `b` is `[12]`, and
-# the limit is 6.5. First we call `clip_grad_norm_`. Then we put a tensor hook on every parameter, and each hook clips
-# its own gradient (exercise 03.2). **Guess first.**
+# by the same factor.
+#
+# Could hooks do that as well? Below, the gradient of `a` is `[3, 4]`, that of `b` is `[12]`, and the limit is 6.5.
+# First we call `clip_grad_norm_`. Then we put a tensor hook on every parameter, and each hook clips its own gradient
+# (exercise 03.2). What will the gradient of `b` be in this second case? **Guess first.**
 #
 # </div>
 
@@ -962,7 +1026,7 @@ for handle in own:
 # %% [markdown]
 # <div lang="zh">
 #
-# 两种结果不一样。合起来的范数是 $\sqrt{9+16+144}=13$，正好是上限 6.5 的两倍，所以 `clip_grad_norm_` 把所有梯度都减半，方向不变。各裁各的，`a` 的范数是 5，没有超过上限，不动，`b` 却从 12 缩到 6.5，方向就变了。
+# 两种结果不一样。合起来的范数是 $\sqrt{9+16+144}=13$，正好是上限 6.5 的两倍，所以 `clip_grad_norm_` 把所有梯度都减半，方向不变。各裁各的时候，`a` 的范数是 5，没有超过上限，不用动，`b` 却从 12 缩到 6.5，方向就变了。
 #
 # 张量钩子为什么做不好？总范数要等所有梯度都到齐、加好才算得出来，而张量钩子只看到一个。好在优化器也有钩子：`register_step_pre_hook` 挂上的函数，在 `step()` 开始时触发。
 #
@@ -997,14 +1061,15 @@ handle.remove()
 # %% [markdown]
 # <div lang="zh">
 #
-# 混合精度训练里，`GradScaler` 先把损失放大，免得很小的梯度在 float16 里变成 0，走步之前再缩回来。下面放大 1024 倍，真正的梯度是 2。**先猜**，再看优化器的钩子看到多少。
+# 裁剪要看真正的梯度，而在混合精度训练里，看到的未必是真的。很小的梯度在 float16 里会变成 0，所以 `GradScaler` 先把损失放大，走步之前再把梯度缩回来。下面放大 1024 倍，真正的梯度是 2。张量钩子看到的梯度是多少？**先猜**，再看优化器的钩子看到多少。
 #
 # </div>
 # <div lang="en">
 #
-# Mixed precision needs a second look. To keep small gradients from becoming 0 in float16, `GradScaler` multiplies the
-# loss by a scale, and divides the gradients by it again before the step. Below, the scale is 1024 and the true gradient
-# is 2. **Guess first**, and then see which of the two the hook of the optimizer finds.
+# Clipping needs the true gradients, and in mixed precision you do not always see them. To keep small gradients from
+# becoming 0 in float16, `GradScaler` multiplies the loss by a scale, and divides the gradients by it again before the
+# step. Below, the scale is 1024 and the true gradient is 2. Which gradient will a tensor hook see? **Guess first**, and
+# then see what the hook of the optimizer finds.
 #
 # </div>
 
@@ -1054,7 +1119,7 @@ print("step pre-hook, optimizer with fused: ", seen[3])
 #
 # <div lang="zh">
 #
-# 训练循环里的裁剪容易漏写，不如交给优化器的钩子。写 `clip_before_step(optimizer, max_norm)`：从此这个优化器每次 `step()` 之前，和 `clip_grad_norm_` 一样裁剪它的所有参数（可以直接调用它）。返回句柄：`remove()` 之后不再裁剪。
+# 训练循环里的裁剪容易漏写，不如交给优化器的钩子。写 `clip_before_step(optimizer, max_norm)`，调用一次以后，这个优化器每次 `step()` 之前都会裁剪它的所有参数，裁法和 `clip_grad_norm_` 一样（可以直接调用它）。返回句柄，`remove()` 之后就不再裁剪。
 #
 # - 有的 `.grad` 是 `None`：那里没有东西可裁，不要去填。
 # - 参数可能分几组，后来加的组也算。
@@ -1137,15 +1202,24 @@ check("10.5", clip_before_step)
 #
 # <div lang="zh">
 #
-# `wandb.watch` 在训练时给每个参数的梯度记直方图，靠的就是张量钩子，在它的源代码里可以搜到 `_hook_variable_gradient_stats`。如果 `nan` 是在反向传播里才出现的，前向钩子找不到它，可以搜索 `detect_anomaly`：它会指出是哪个函数的反向计算第一个给出了 `nan`，代价是训练慢很多。下面是你的进度。
+# 这一课的仪器，真实的工具里也有。`wandb.watch` 就在训练时给每个参数的梯度记直方图，梯度是它用张量钩子取得的。
+#
+# 有一种 `nan`，练习 10.3 的 `first_nan` 找不到：它到反向传播时才出现，而前向钩子看不到那里。遇到这种情况，可以用 `torch.autograd.detect_anomaly`，它会指出是哪个函数的反向计算第一个给出了 `nan`。不过它让训练慢很多，查完就关掉。
+#
+# 下面是你的进度。
 #
 # </div>
 # <div lang="en">
 #
-# During training, `wandb.watch` records histograms of every parameter's gradient, and it uses tensor hooks to do so.
-# Search its source for `_hook_variable_gradient_stats`. If a `nan` appears only in the backward pass, no forward hook
-# can find it, so search for `detect_anomaly`. It names the function whose backward computation returned the first
-# `nan`, but makes training much slower. Below you see your progress.
+# Instruments like those of this lesson are built into real tools. One of them is `wandb.watch`, which records
+# histograms of every parameter's gradient during training, and gets these gradients from tensor hooks.
+#
+# There is a kind of `nan` that `first_nan` of exercise 10.3 cannot find: one that appears only in the backward pass,
+# where no forward hook looks. For this case there is `torch.autograd.detect_anomaly`, which names the function whose
+# backward computation returned the first `nan`. It makes training much slower, so switch it off when you have found the
+# culprit.
+#
+# Below you see your progress.
 #
 # </div>
 
