@@ -18,19 +18,25 @@ LanguageToggle()
 #
 # <div lang="zh">
 #
-# 下面的网络只有两层。第一层是卷积，有两个 `3×3` 的卷积核，一个的权重全是 `1`，另一个全是 `2`，偏置为 `0`；第二层是 `2×2` 的最大池化。输入是一张 `4×4`、全是 `1` 的图，出来的只有两个数。
+# 运行一个网络，我们只看得到最后的结果。中间各层算出的东西由一层直接交给下一层，从不露面。想看一眼，当然可以改写模型的代码；这一课的办法不必改动模型。
 #
-# 中间发生了什么，我们看不到：卷积把输出直接交给了池化。我们想看它一眼，又不想为此改写模型。
+# 先看一个很小的网络，小得每个数都能心算。它的第一层是卷积，有两个 `3×3` 的卷积核：一个的权重全是 `1`，另一个全是 `2`，偏置为 `0`。第二层是 `2×2` 的最大池化。输入是一张 `4×4` 的图，每个像素都是 `1`。
+#
+# 运行之后只出来两个数。它们是池化从卷积的输出里挑出来的，而我们想看的正是卷积的输出。
 #
 # </div>
 # <div lang="en">
 #
-# The net below has only two layers. The first is a convolution with two `3×3` kernels and a bias of `0`; every weight
-# of the first kernel is `1`, and every weight of the second is `2`. The other layer is a `2×2` max pooling. A `4×4`
-# picture of ones goes in, and only two numbers come out.
+# When we run a network, we see only what comes out at its end. What the layers before have computed is handed from one
+# to the next and never shows. We could rewrite the model to get at it, but in this lesson we find a way that does not
+# touch the model.
 #
-# What happened in between remains hidden, because the convolution hands its output straight to the pool. We would
-# like to see it, but we do not want to rewrite the model just to have a look.
+# We begin with a net so small that you can work out every number in your head. Its first layer is a convolution with
+# two `3×3` kernels: all weights of the first kernel are `1`, all weights of the second are `2`, and the bias is `0`.
+# The second layer is a `2×2` max pooling. The input is a `4×4` picture of ones.
+#
+# When it runs, only two numbers come out. The pool has picked them from the output of the convolution, and it is this
+# output that we would like to see.
 #
 # </div>
 
@@ -46,9 +52,9 @@ print("the net returned:", tuple(out.shape), out.flatten().tolist())
 # %% [markdown]
 # <div lang="zh">
 #
-# 这正是**前向钩子**的用处。它挂在一个模块上；前向传播每运行完一次这个模块，PyTorch 就调用 `hook(module, args, output)`：模块本身、它收到的参数、它算出的输出。
+# 这正是**前向钩子**的用处。我们把一个函数挂在模块上，前向传播每运行完一次这个模块，PyTorch 就调用它：`hook(module, args, output)`。这个函数由此拿到三样东西：模块本身、模块收到的参数，还有模块算出的输出。
 #
-# 网络给出了两个数，卷积呢？`args` 又是什么？**先猜。**
+# 刚才，整个网络给出了两个数。里面的卷积给出了几个数？钩子在 `args` 里又会找到什么？**先猜。**
 #
 # </div>
 # <div lang="en">
@@ -57,7 +63,7 @@ print("the net returned:", tuple(out.shape), out.flatten().tolist())
 # module, PyTorch calls `hook(module, args, output)`. The hook gets the module itself, the arguments that it received
 # and the output that it computed.
 #
-# The net as a whole returned two numbers. What did the convolution inside it return, and what does a hook find in
+# The net as a whole returned two numbers. How many did the convolution inside it return? And what does a hook find in
 # `args`? **Guess first.**
 #
 # </div>
@@ -85,11 +91,11 @@ print("args[0]:", tuple(args[0].shape), "is x itself:", args[0] is x)
 # %% [markdown]
 # <div lang="zh">
 #
-# 卷积给出了两张 `2×2` 的**特征图**，每个通道一张。每个窗口里有 9 个 1，所以权重全是 1 的通道得 9，全是 2 的得 18；池化从每张里取最大的，就是我们看到的那两个数。
+# 卷积给出了两张 `2×2` 的**特征图**，每个通道一张。每个窗口里有 9 个 1，所以权重全是 1 的通道得到 9，权重全是 2 的通道得到 18。池化再从每张特征图里取最大的数，这就是我们看到的那两个数。
 #
-# `args` 是一个**元组**，装着所有的位置参数，哪怕只有一个。所以输入是 `args[0]`，在这里就是我们传进去的那个张量，不是副本。这个钩子只看不改，所以什么也不返回。
+# `args` 是一个**元组**，装着所有的位置参数，哪怕只有一个。所以要取输入，就写 `args[0]`。在这里，它就是我们传进去的那个张量，不是副本。我们的钩子只看不改，所以什么也不返回。
 #
-# 下面的控件带着这个网络一步一步走一遍，这一课讲的是其中名叫 `forward` 的事件。`net` 自己也是模块，它的 `forward` 在 `conv` 和 `pool` 的之前还是之后？选 **预测** 就可以猜。
+# 下面的控件把网络的一次运行拆成一个个事件，可以一步一步地看。这一课讲的是名叫 `forward` 的事件。`net` 自己也是模块，所以也有一个这样的事件。它排在 `conv` 和 `pool` 的 `forward` 之前，还是之后？选 **预测**，就可以先猜再看。
 #
 # </div>
 # <div lang="en">
@@ -101,9 +107,9 @@ print("args[0]:", tuple(args[0].shape), "is x itself:", args[0] is x)
 # `args` is a **tuple** of all positional arguments, even if there is only one of them. So the input is `args[0]`, and
 # here it is the very tensor that we passed in, not a copy. Since this hook only looks, it returns nothing.
 #
-# The widget below takes the net through one pass, step by step. This lesson is about the events called `forward`. Now
-# `net` is a module too. Does its `forward` come before or after those of `conv` and `pool`? Choose **Predict** to
-# guess.
+# The widget below breaks one run of the net into events, so that you can go through them step by step. This lesson is
+# about the events called `forward`. Since `net` is a module too, it has such an event as well. Does it come before or
+# after those of `conv` and `pool`? Choose **Predict** to guess before you see it.
 #
 # </div>
 
@@ -113,7 +119,7 @@ HookTimeline(net, x)
 # %% [markdown]
 # <div lang="zh">
 #
-# `net` 的 `forward` 在最后。模块要等里面的全部算完，自己才算完，而前向钩子报告的正是「算完了」。
+# `net` 的 `forward` 排在最后。一个模块要等里面的各层全部算完，自己才算完，而前向钩子报告的正是「算完了」这件事。
 #
 # </div>
 # <div lang="en">
@@ -127,14 +133,18 @@ HookTimeline(net, x)
 #
 # <div lang="zh">
 #
-# 钩子是谁调用的？写 `forward` 的时候，你从来没有提到过钩子。下面给网络和卷积各挂一个计数的钩子，再用三种写法运行：`net(x)`、`net.forward(x)`、`conv.forward(x)`。**先猜。**
+# 写模型的 `forward` 时，我们从来不提钩子。那么，钩子是谁调用的？要弄清楚，就用几种写法运行同一个网络，看钩子在什么时候沉默。
+#
+# 我们给网络和卷积各挂一个只会计数的钩子，再试三种写法：`net(x)`、`net.forward(x)` 和 `conv.forward(x)`。每一种写法会触发哪些钩子？**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# When you write the `forward` of a model, you never mention hooks, so somebody else must be calling them. Who is it?
-# To find out, we give the net and the convolution a hook each that counts, and run them in three ways: `net(x)`,
-# `net.forward(x)` and `conv.forward(x)`. **Guess first.**
+# When you write the `forward` of a model, you never mention hooks, so somebody else must be calling them. To find out
+# who it is, we run the same net in different ways and see when a hook stays silent.
+#
+# The net and the convolution each get a hook that only counts. Then we try `net(x)`, `net.forward(x)` and
+# `conv.forward(x)`. Which hooks does each of the three fire? **Guess first.**
 #
 # </div>
 
@@ -160,15 +170,18 @@ with on_net, on_conv:
 # %% [markdown] tags=["F11"]
 # <div lang="zh">
 #
-# `net(x)` 触发了两个钩子，`net.forward(x)` 只触发卷积的，`conv.forward(x)` 一个也没有触发，最大值却都是 `18`。区别在于，`net(x)` 调用的是 `nn.Module` 的 `__call__`，由它先运行 `forward`，再调用前向钩子；`net.forward(x)` 绕过了它。而 `net` 的 `forward` 照常调用里面的层，所以卷积还会报告。
+# 三次的最大值都是 `18`，差别只在钩子。模块的 `__call__` 先运行 `forward`，再调用前向钩子，所以 `net(x)` 触发了两个。
+#
+# `net.forward(x)` 绕过了 `net` 的 `__call__`，`net` 的钩子就没有触发。里面的卷积照常调用，所以还会报告。`conv.forward(x)` 绕过了卷积的，于是一个也没有触发。
 #
 # </div>
 # <div lang="en">
 #
-# `net(x)` fired both hooks, `net.forward(x)` only that of the convolution, and `conv.forward(x)` none. Yet the largest
-# value is always `18`. The reason is that `net(x)` calls the `__call__` of `nn.Module`, which runs `forward` and then
-# the forward hooks, while `net.forward(x)` bypasses it. But the `forward` of `net` calls its layers as usual, so the
-# convolution still reports.
+# The largest value is always `18`, so only the hooks show a difference. It is the `__call__` of a module that runs
+# `forward` and then the forward hooks, so `net(x)` fired both.
+#
+# `net.forward(x)` bypasses the `__call__` of `net`, whose hook stays silent. The convolution inside is called as usual,
+# so it still reports. `conv.forward(x)` bypasses that of the convolution, and nothing fires.
 #
 # </div>
 #
@@ -197,7 +210,7 @@ with on_net, on_conv:
 #
 # 现在自己写一个这样的钩子：把进出一个模块的东西都留下来。
 #
-# 写 `capture(module, seen)`，返回句柄，好让调用的人再把钩子取下。`module` 每运行一次，就往列表 `seen` 的末尾添加一对 `(x, output)`：
+# 写 `capture(module, seen)`，返回句柄，好让调用的人取下钩子。`module` 每运行一次，就往列表 `seen` 的末尾添加一对 `(x, output)`：
 #
 # - 这一对是元组还是列表都可以。
 # - `x` 要是传进来的那个张量本身，不是元组，也不是副本。
@@ -207,15 +220,15 @@ with on_net, on_conv:
 # </div>
 # <div lang="en">
 #
-# Now write such a hook yourself, one that keeps what goes into a module and what comes out.
+# Now write a hook yourself that keeps what goes into a module and what comes out.
 #
-# Write `capture(module, seen)` and return the handle, so that callers can remove the hook. Each time `module` runs, one
+# Write `capture(module, seen)` and return the handle, so that callers can remove the hook. Each time `module` runs, a
 # pair `(x, output)` is added at the end of the list `seen`:
 #
 # - The pair is a tuple or a list.
-# - `x` is the very tensor that came in, neither a tuple nor a copy.
+# - `x` is the very tensor that came in, not a tuple or copy.
 # - Of `output` only the values count, so `detach()` is fine.
-# - The hook changes nothing, and works in training mode just as in evaluation mode.
+# - The hook changes nothing, and works in training and evaluation mode alike.
 #
 # </div>
 
@@ -243,9 +256,11 @@ check("05.1", capture)
 #
 # <div lang="zh">
 #
-# 钩子看到的，真的就是 `forward` 里算出来的值吗？这可以查证：让 `forward` 把中间值 `[a, b, c]` 也交出来，再和钩子看到的相减。
+# 钩子给我们看的，真的就是 `forward` 里算出来的值吗？这可以查证。下面的 `forward` 除了结果，还把中间值 `[a, b, c]` 一起交出来，我们拿钩子看到的和它们相减。
 #
-# 所有的权重和偏置都是 `1`，输入都是 `0.1`。一个函数可以挂在许多模块上：刚刚运行完的是哪一个，参数 `module` 会告诉它。只有 `ReLU6` 不挂，因为它的输出不在 `[a, b, c]` 里。**拿支笔算一算。**
+# 几个模块共用一个函数当钩子，因为参数 `module` 会告诉它，刚刚运行完的是哪一个。只有 `ReLU6` 没有钩子：它的输出不在 `[a, b, c]` 里，没有可以比较的值。
+#
+# 为了好算，所有的权重和偏置都是 `1`，输入都是 `0.1`。`fc2` 上的钩子会看到什么数？**拿支笔算一算。**
 #
 # </div>
 # <div lang="en">
@@ -253,9 +268,11 @@ check("05.1", capture)
 # Can we trust a hook to show what `forward` really computed? We need not believe it, because it can be checked: we
 # let `forward` hand out its intermediate values `[a, b, c]` as well, and subtract them from what the hooks saw.
 #
-# To keep the sums easy, all weights and biases are `1` and all inputs are `0.1`. One function serves as the hook of
-# several modules, since its argument `module` says which of them has just run. Only `ReLU6` gets no hook, because its
-# output is not among `[a, b, c]`. What will the hooks see? **Take a pencil.**
+# One function serves as the hook of several modules, since its argument `module` tells it which of them has just run.
+# Only `ReLU6` gets no hook, because its output is not among `[a, b, c]` and there is nothing to compare it with.
+#
+# To keep the sums easy, all weights and biases are `1` and all inputs are `0.1`. Which number will the hook on `fc2`
+# see? **Take a pencil.**
 #
 # </div>
 
@@ -300,14 +317,18 @@ for (name, output), own in zip(seen, returned, strict=True):
 # %% [markdown]
 # <div lang="zh">
 #
-# 第一层从两个 `0.1` 算出 $0.1+0.1+1=1.2$，第二层从两个 `1.2` 算出 $1.2+1.2+1=3.4$；ReLU 不动正数，所以还是 `3.4`。差值全是 `0`：钩子看到的就是 `forward` 里的值。
+# 差值全是 `0`，所以钩子看到的就是 `forward` 算出的值。这很要紧：大多数模型不会把中间值交出来，那时我们就靠钩子来看。
+#
+# 这些数也可以自己验算。第一层从两个 `0.1` 算出 $0.1+0.1+1=1.2$，第二层从两个 `1.2` 算出 $1.2+1.2+1=3.4$。ReLU 不动正数，所以它给出的还是 `3.4`。
 #
 # </div>
 # <div lang="en">
 #
-# The first layer receives two numbers `0.1` and computes $0.1+0.1+1=1.2$. The second receives two numbers `1.2` and
-# computes $1.2+1.2+1=3.4$. ReLU does not touch positive numbers, so its output is `3.4` again. All differences are
-# `0`, so a hook does see exactly what `forward` computed.
+# All differences are `0`, so the hooks saw what `forward` computed. This matters because most models do not hand out
+# their intermediate values, and then hooks are how we see them.
+#
+# The numbers are easy to check. The first layer turns two numbers `0.1` into $0.1+0.1+1=1.2$, and the second turns two
+# numbers `1.2` into $1.2+1.2+1=3.4$. ReLU does not touch positive numbers, so it gives `3.4` again.
 #
 # </div>
 #
@@ -330,7 +351,7 @@ for (name, output), own in zip(seen, returned, strict=True):
 # </div>
 # <div lang="en">
 #
-# So far we have a proof for one net. Written as a function, it works for any model that hands out its own values.
+# So far we have a proof for one net. As a function, it works for any model that hands out its values.
 #
 # Write `prove(model, x, skip)`. Here `model(x)` returns `(out, returned)`, and `returned` holds the intermediate values
 # of `forward` in the order of calls.
@@ -376,25 +397,30 @@ check("05.2", prove)
 #
 # <div lang="zh">
 #
-# 钩子留下输出，占住的内存可能比看上去多得多。以 ResNet-50 和一批 `4` 张图为例：钩子只留最后一组层的输出，`4×2048×7×7` 个数，不到 `2` MB。
+# 钩子留下一个输出，占住的内存可能比看上去多得多。我们拿 ResNet-50 来看，给它一批 `4` 张图。钩子只留最后一组层的输出，那是 `4×2048×7×7` 个数，不到 `2` MB。
 #
-# 可是 `output` 后面还连着计算图，图上的节点为反向传播存着许多张量。下面的 `held` 从一个张量沿 `grad_fn` 往回走，把它们占的内存加起来，模型的参数不算。它的写法不必看懂，只看它给出的数。
+# 可是 `output` 后面还连着计算图，图上的节点为反向传播存着许多张量。留着 `output`，它们也会跟着留下来。
 #
-# 那么留着 `output`，一共占住多少内存？**先猜**，再看 `output.detach()`，以及反向传播之后的。
+# 一共占住多少内存，由下面的 `held` 来算。它从一个张量沿 `grad_fn` 往回走，把一路上存着的张量占的内存加起来，模型的参数不算。它的写法不必看懂，只看它给出的数。
+#
+# 留着 `output`，会占住多少？**先猜。** 之后我们再看 `output.detach()` 占住多少，反向传播之后又还剩多少。
 #
 # </div>
 # <div lang="en">
 #
-# Hooks like these keep outputs, and that can cost far more memory than it seems. Take ResNet-50 and a batch of `4`
-# pictures, and let the hook keep only what the last group of layers gives out. These are `4×2048×7×7` numbers, which is
-# less than `2` MB.
+# A hook that keeps an output can cost far more memory than it seems. Take ResNet-50 and a batch of `4` pictures, and
+# let the hook keep only what the last group of layers gives out. These are `4×2048×7×7` numbers, which is less than `2`
+# MB.
 #
-# But a computation graph hangs on `output`, and the nodes of that graph save many tensors for the backward pass. The
-# function `held` below walks back from a tensor along `grad_fn` and adds up the memory that these tensors take, without
-# the parameters of the model. You need not follow how it does this; its result is what matters.
+# But a computation graph hangs on `output`, and the nodes of that graph save many tensors for the backward pass. If we
+# keep `output`, they stay as well.
 #
-# How much memory does keeping `output` tie up? **Guess first**, and then look at `output.detach()` as well, and at what
-# is left after backward.
+# The function `held` below tells how much memory this is. It walks back from a tensor along `grad_fn` and adds up the
+# memory of all the tensors saved on the way, without the parameters of the model. You need not follow how it does this;
+# its result is what matters.
+#
+# How much does keeping `output` tie up? **Guess first.** Afterwards we look at `output.detach()`, and at what is left
+# after backward.
 #
 # </div>
 
@@ -440,15 +466,23 @@ print(f"under no_grad: holds {held(seen['attached']):.1f} MB")
 # %% [markdown] tags=["F13"]
 # <div lang="zh">
 #
-# 留着 `output`，占住 344 MB；留着 `output.detach()`，只占 1.6 MB。`output` 拉住了后面的整张图，也就拉住了各层存下的张量，而 `detach()` 给出的张量没有 `grad_fn`。反向传播会放掉存下的张量（除非写了 `retain_graph=True`），在 `torch.no_grad()` 里根本没有图。所以这种泄漏最常见于验证：忘了 `no_grad`，又没有反向传播，每一批都留下一张图。
+# 留着 `output`，占住 344 MB；留着 `output.detach()`，只占 1.6 MB。`output` 拉住了后面的整张图，也就拉住了各层存下的张量。`detach()` 给出的张量没有 `grad_fn`，后面没有图。
+#
+# 训练时，这些内存通常占不久，因为反向传播走过之后，存下的张量就放掉了（除非写了 `retain_graph=True`）。在 `torch.no_grad()` 里运行，则根本没有图。
+#
+# 所以这种泄漏最常见于验证：忘了写 `no_grad`，又没有反向传播，于是每一批都留下一张图。
 #
 # </div>
 # <div lang="en">
 #
 # Keeping `output` ties up 344 MB, and keeping `output.detach()` only 1.6 MB. `output` holds the whole graph behind it,
-# and with it the tensors that all layers saved, while the tensor that `detach()` gives has no `grad_fn`. Backward frees
-# the saved tensors (unless told to `retain_graph=True`), and under `torch.no_grad()` there is no graph to begin with.
-# That is why this leak is most common in evaluation: somebody forgets `no_grad`, no backward ever follows, and each
+# and with it the tensors that all layers saved. The tensor that `detach()` gives has no `grad_fn`, so there is no graph
+# behind it.
+#
+# In training, the memory is usually not taken for long, because backward frees the saved tensors (unless told to
+# `retain_graph=True`). Under `torch.no_grad()` there is no graph to begin with.
+#
+# That is why this leak is most common in evaluation. Somebody forgets `no_grad`, no backward ever follows, and each
 # batch adds another graph.
 #
 # </div>
@@ -459,7 +493,7 @@ print(f"under no_grad: holds {held(seen['attached']):.1f} MB")
 #
 # <div lang="zh">
 #
-# 留下 `output`，就留下了它后面的整张图。反向传播走过这张图，就会放掉图上的张量。只要值，就留 `output.detach()`。
+# 如果留下 `output`，就留下了它后面的整张图。反向传播走过这张图，会放掉图上的张量。如果只需要值，就留 `output.detach()`。
 #
 # </div>
 # <div lang="en">
@@ -475,20 +509,29 @@ print(f"under no_grad: holds {held(seen['attached']):.1f} MB")
 #
 # <div lang="zh">
 #
-# 模型可能在半路抛出异常，那时写在后面的清理就轮不到了。下面的网络要宽度为 `3` 的输入，宽度为 `4` 的会让 `forward` 抛出异常。`careless` 和 `careful` 都是挂上钩子、运行、取下，只是写法不同；各运行三次，前两次的宽度是错的，异常由 `suppress` 接住。`list_hooks(net)` 列出还挂着的钩子。
+# 钩子用完要取下来。可是，如果模型在半路抛出异常，写在后面的 `handle.remove()` 就轮不到执行。我们故意让这种事发生，看看后果。
 #
-# 只有第三次走得完，应当记下 `1` 个输出。**先猜。**
+# 下面的网络要宽度为 `3` 的输入，宽度为 `4` 的输入会让 `forward` 抛出异常。`careless` 和 `careful` 做的是同一件事：挂上钩子、运行、取下；不同的是，`careful` 把这件事交给了 `with`。
+#
+# 两个函数各运行三次，前两次的宽度是错的。异常由 `suppress` 接住，`list_hooks(net)` 列出还挂着的钩子。
+#
+# 只有第三次走得完，所以两个函数应当各记下 `1` 个输出。`careless` 记下了几个？**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# When a model raises an exception half way, the cleanup that should follow is never reached. We provoke this on
-# purpose: the net below wants inputs that are `3` wide, and with `4` its `forward` raises an exception. `careless` and
-# `careful` both attach a hook, run the net and take the hook off, but they are written differently. Each of them runs
-# three times, the first two times with a wrong width. `suppress` catches the exception, and `list_hooks(net)` lists the
-# hooks that are still on.
+# A hook has to come off when it has done its work. But if the model raises an exception half way, a `handle.remove()`
+# further down is never reached. We let this happen on purpose, to see what follows.
 #
-# Since only the third run gets to the end, `1` output should be kept by each of them. **Guess first.**
+# The net below wants inputs that are `3` wide, and with a width of `4` its `forward` raises an exception. `careless`
+# and `careful` do the same job: they attach a hook, run the net and take the hook off. The difference is that `careful`
+# lets a `with` block take it off.
+#
+# Each of them runs three times, the first two times with a wrong width. `suppress` catches the exception, and
+# `list_hooks(net)` lists the hooks that are still on.
+#
+# Since only the third run gets to the end, each function should keep `1` output. How many does `careless` keep? **Guess
+# first.**
 #
 # </div>
 
@@ -525,14 +568,17 @@ for run in (careless, careful):
 # %% [markdown] tags=["F28"]
 # <div lang="zh">
 #
-# `careless` 留下了两个钩子，一次异常留一个。第三次运行一切正常，可是旧的两个也跟着触发，同一个输出记了 3 遍，没有任何报错。`careful` 一个也没有留下：`with` 块不论怎样结束，都会取下钩子。
+# `careless` 留下了两个钩子，一次异常留一个。第三次运行本身很顺利，可是旧的两个钩子也跟着触发，于是同一个输出记了 3 遍，没有任何报错。
+#
+# `careful` 一个也没有留下，因为 `with` 块不论怎样结束，都会取下钩子。
 #
 # </div>
 # <div lang="en">
 #
-# `careless` left two hooks on, one for each exception. In its third run, which went well, the old hooks fired along
-# with the new one, so that one output was kept 3 times, without any error. `careful` left no hook on, because however a
-# `with` block ends, it takes the hook off.
+# `careless` left two hooks on, one for each exception. Its third run went well, but the old hooks fired along with the
+# new one, so that one output was kept 3 times, without any error.
+#
+# `careful` left no hook on, because however a `with` block ends, it takes the hook off.
 #
 # </div>
 #
@@ -542,7 +588,7 @@ for run in (careless, careful):
 #
 # <div lang="zh">
 #
-# 一抛异常，`handle.remove()` 就跳过了，旧钩子越积越多。把取下的事交给 `with`，或者写进 `finally`。
+# 如果异常跳过了 `handle.remove()`，旧的钩子就越积越多。把取下的事交给 `with`，或者写进 `finally`。
 #
 # </div>
 # <div lang="en">
@@ -559,12 +605,12 @@ for run in (careless, careful):
 #
 # <div lang="zh">
 #
-# 我们常常想同时看好几层，又不想留下任何钩子。为此写一个上下文管理器，用法是 `with extracting(model, names) as seen:`。
+# 我们常常想同时看好几层，看完又一个钩子也不留下。为此写一个上下文管理器，用法是 `with extracting(model, names) as seen:`。
 #
 # - 名字可以像 `body.conv` 这样带点，用 `model.get_submodule(name)` 找到模块；每个名字指一个不同的模块。
 # - `seen[name]` 是它最后一次运行的 `output.detach()`，块里和块结束之后都能读。
 # - 块里的模型照常运行，梯度也不关。
-# - 模型抛出异常也好，名字写错也好，都不留下钩子，异常原样传出去。
+# - 不论是模型抛出异常，还是名字写错，都不留下钩子，异常原样传出去。
 #
 # </div>
 # <div lang="en">
@@ -614,9 +660,13 @@ check("05.3", extracting)
 #
 # <div lang="zh">
 #
-# 到现在为止，我们的钩子只看，所以返回 `None`，输出就还是原来那个张量。返回别的**任何东西**，它就取代输出，下一层收到的就是它。
+# 到现在为止，我们的钩子只看不改，返回的是 `None`，这时输出还是原来那个张量。如果钩子返回了别的**任何东西**，它就取代输出，下一层收到的就是它。
 #
-# 这样可以有意地改动网络，也容易在无意中改动它。下面有五个钩子，后三个都像是只想把输出记下来。每一个都遇到两个输入，先是 `x`，再是 `2 * x`；不动的话，网络给出 `3` 和 `5`。**先猜**，再看哪几个改动了网络，哪一个报错，在哪一层。
+# 这样，我们就可以有意地改动网络。不过，无意中改动它也很容易，只要钩子不小心返回了什么。
+#
+# 下面有五个钩子，后三个看上去都只是把输出记下来。我们把它们逐个挂到第一层上，每一次都让网络先处理 `x`，再处理 `2 * x`。没有钩子时，网络给出 `3` 和 `5`。
+#
+# 哪几个钩子会改变这两个数？`setdefault` 会让第二个数变成多少？**先猜。** 五个里有一个会报错，留意错误出在哪一层。
 #
 # </div>
 # <div lang="en">
@@ -624,10 +674,15 @@ check("05.3", extracting)
 # So far our hooks only looked. They returned `None`, and then the output stays the tensor that it was. **Anything
 # else** that a hook returns takes the place of the output, and the next layer receives it.
 #
-# This lets us change a net on purpose, but it also makes it easy to change one by accident. Here are five hooks, of
-# which the last three look as if they only kept the output. Each of them gets two inputs, first `x` and then `2 * x`,
-# for which the net, if left alone, gives `3` and `5`. **Guess first**, and then see which hooks change the net, which
-# one ends in an error, and in which layer.
+# This lets us change a net on purpose. It also makes it easy to change one by accident: the hook need only return
+# something without your noticing.
+#
+# Here are five hooks, of which the last three look as if they only kept the output. We attach them to the first layer,
+# one at a time, and each time the net gets two inputs, first `x` and then `2 * x`. Without a hook, it gives `3` and
+# `5`.
+#
+# Which hooks change these two numbers? What does `setdefault` make of the second one? **Guess first.** One of the five
+# ends in an error; notice in which layer it appears.
 #
 # </div>
 
@@ -661,15 +716,19 @@ for name, hook in hooks.items():
 # %% [markdown] tags=["F8"]
 # <div lang="zh">
 #
-# `ten times` 有意改动了输出；`setdefault` 和 `tuple` 是无意的，因为 `lambda` 的值就是它的返回值。`update` 返回 `None`，没事。`setdefault` 返回字典里存着的张量：第一次值还对，梯度已经断了；第二次仍是旧的那个，`5.0` 成了 `3.0`，没有人报错。元组要到下一层 `relu` 才出错，离原因已经隔了一层。
+# `ten times` 有意改动了输出。`update` 返回 `None`，没有影响。`setdefault` 和 `tuple` 却在无意中改动了输出，因为 `lambda` 算出什么，就返回什么。
+#
+# `setdefault` 返回的是字典里存着的张量。第一次，值还是对的，梯度却断了。第二次，它返回的仍是旧的张量，`5.0` 就成了 `3.0`，没有报错。元组倒是会报错，可是要到下一层 `relu`，离原因已经隔了一层。
 #
 # </div>
 # <div lang="en">
 #
-# `ten times` changed the output on purpose. `setdefault` and `tuple` did so by accident, because a `lambda` returns its
-# value. `update` returns `None` and is harmless. `setdefault` returns the tensor stored in the dictionary. The first
-# time, its values are right but the gradient is cut off. The second time it is still the old tensor, so `5.0` becomes
-# `3.0` and nobody complains. The tuple does raise an error, but one layer away from its cause, in `relu`.
+# `ten times` changed the output on purpose, and `update`, which returns `None`, left it alone. `setdefault` and `tuple`
+# changed it by accident, because a `lambda` returns its value.
+#
+# `setdefault` returns the tensor stored in the dictionary. The first time, its values are right but the gradient is cut
+# off. The second time it is still the old tensor, so `5.0` becomes `3.0` without an error. The tuple does raise an
+# error, but one layer away from its cause, in `relu`.
 #
 # </div>
 #
@@ -679,7 +738,7 @@ for name, hook in hooks.items():
 #
 # <div lang="zh">
 #
-# 只想看的钩子，不要返回任何值。不带 `return` 的 `def` 最稳妥；用 `lambda`，就要弄清它的值是不是 `None`。
+# 只想看的钩子，不要返回任何值。不带 `return` 的 `def` 最稳妥。要用 `lambda`，就得确认它的值是 `None`。
 #
 # </div>
 # <div lang="en">
@@ -696,7 +755,7 @@ for name, hook in hooks.items():
 #
 # <div lang="zh">
 #
-# 有意改动输出，就可以把模型往我们选的方向推一把。写 `steer(module, direction, strength)`，返回句柄。从此，直到取下钩子：
+# 有意改动输出，就可以把模型往我们选的方向推一把。写 `steer(module, direction, strength)`，返回句柄。从这时起，直到取下钩子：
 #
 # - `module` 的每个输出都加上 `strength * direction`，不论什么模式、什么形状。
 # - 梯度要照样流过。
@@ -711,8 +770,8 @@ for name, hook in hooks.items():
 #
 # - `strength * direction` is added to every output of `module`, in any mode and of any shape.
 # - The gradient still flows through the result.
-# - The hook does not run the module again.
-# - The hook does not change the original `output` in place, because others may have kept it.
+# - Do not run the module again.
+# - Do not change the original `output` in place, because others may have kept it.
 #
 # </div>
 
@@ -740,16 +799,24 @@ check("05.4", steer)
 #
 # <div lang="zh">
 #
-# 一次前向传播里，一个模块会不会报告好几次？ResNet-50 由许多下面这样的块组成：三个卷积，三个归一化层，却只有**一个** `relu`，需要时就再用一遍。我们按名字给每个子模块挂上钩子，把块运行一次。除了 `output.detach()`，还留一份 `clone()`，最后比较两者。**先猜**，再看哪些名字下的两份不一样。
+# 在一次前向传播里，同一个模块可以运行好几次。那么它的钩子留下的，是哪一次的输出？
+#
+# ResNet-50 里就有这样的模块。它由许多下面这样的块组成：每块有三个卷积和三个归一化层，却只有**一个** `relu`，需要时就再用一遍。我们按名字给每个子模块挂上钩子，把块运行一次，再看 `seen` 里的 `relu`。**先猜。**
+#
+# 还有一件事要查：留下的输出，后来会不会被改动？所以除了 `output.detach()`，钩子还留一份 `clone()`，它保住了那一刻的数。最后比较两份，看哪些名字下的不一样。
 #
 # </div>
 # <div lang="en">
 #
-# Can a module report more than once in a single pass? ResNet-50 consists of many blocks like the one below: three
-# convolutions and three normalisation layers, but just **one** `relu`, which is used again wherever it is needed. We
-# hook every child by name and run the block once. Besides `output.detach()` the hook keeps a `clone()`, because a
-# clone shows what the numbers were at that moment, and we compare the two at the end. **Guess first**, and then see
-# under which names they differ.
+# A module may run more than once in a single pass. Which of its outputs does a hook then keep?
+#
+# ResNet-50 has such modules. It consists of many blocks like the one below: three convolutions and three normalisation
+# layers, but just **one** `relu`, which is used again wherever it is needed. We hook every child by name, run the block
+# once, and look up `relu` in `seen`. **Guess first** what is there.
+#
+# There is a second thing to find out: does an output that we keep stay as it was? So besides `output.detach()` the hook
+# keeps a `clone()`, which preserves the numbers of that moment. At the end we compare the two and see under which names
+# they differ.
 #
 # </div>
 
@@ -779,16 +846,22 @@ print("changed since:", [name for name in seen if not torch.equal(seen[name], co
 # %% [markdown] tags=["F27"]
 # <div lang="zh">
 #
-# `relu` 运行了三次，`seen[name] = ...` 只留下最后一次，也就是整个块的输出。三个归一化层的两份都不一样：这个 `relu` 是就地的，直接改写了 `bn1` 和 `bn2` 的输出；`bn3` 的先加上了捷径（`out += identity`），再经过 `relu`，两步都是就地的。`detach()` 断开计算图，内存却是同一块，`clone()` 才是另一块（9.1 节）。
+# `relu` 运行了三次，`seen[name] = ...` 却只留下最后一次的输出，也就是整个块的输出。
+#
+# 三个归一化层的两份都不一样，因为它们的输出后来被改写了。这个 `relu` 是就地的，直接改写了 `bn1` 和 `bn2` 的输出。`bn3` 的输出先就地加上了捷径（`out += identity`），再由 `relu` 改写。
+#
+# `detach()` 防不住这种改写：它断开计算图，内存却还是同一块。`clone()` 才有自己的内存（9.1 节）。
 #
 # </div>
 # <div lang="en">
 #
-# `relu` ran three times, and `seen[name] = ...` kept only the last of its outputs, which is that of the whole block.
-# The two copies differ under all three normalisation layers. This `relu` works in place, so it overwrote the outputs of
-# `bn1` and `bn2`. The output of `bn3` was even changed twice: first the shortcut was added to it in place
-# (`out += identity`), then `relu` ran. `detach()` cuts the graph but shares the memory, whereas a `clone()` has memory
-# of its own (section 9.1).
+# `relu` ran three times, and `seen[name] = ...` kept only the last output, which is that of the whole block.
+#
+# Under all three normalisation layers the two copies differ, because the outputs were overwritten later. This `relu`
+# works in place, so it changed the outputs of `bn1` and `bn2`. That of `bn3` first had the shortcut added to it in
+# place (`out += identity`), then `relu` ran.
+#
+# `detach()` does not prevent this: it cuts the graph but shares the memory. A `clone()` has its own (section 9.1).
 #
 # </div>
 #
@@ -798,7 +871,7 @@ print("changed since:", [name for name in seen if not torch.equal(seen[name], co
 #
 # <div lang="zh">
 #
-# 一个模块运行几次，就报告几次：用列表来收。后面可能有就地操作，就留 `output.detach().clone()`。
+# 一个模块运行几次，就报告几次，所以要用列表来收。如果后面可能有就地操作，就留 `output.detach().clone()`。
 #
 # </div>
 # <div lang="en">
@@ -815,17 +888,16 @@ print("changed since:", [name for name in seen if not torch.equal(seen[name], co
 #
 # 我们一直默认两件事：`output` 是一个张量，每个运算都是一个模块。在真实的模型里，这两件都靠不住。
 #
-# 先看第一件。下面有一个 LSTM、Transformer 编码层里的自注意力，还有一个返回字典的线性层，每一个上的钩子都调用 `output.detach()`。有几个行得通？**先猜。**
+# 先看第一件。下面有三个模块：一个 LSTM，Transformer 编码层里的自注意力，还有一个返回字典的线性层。每一个上的钩子都调用 `output.detach()`。有几个行得通？**先猜。**
 #
 # </div>
 # <div lang="en">
 #
 # We have taken two things for granted: that `output` is a tensor, and that every operation is a module. In real models
-# you can rely on neither of them.
+# you can rely on neither.
 #
-# Let us begin with the output. Below are an LSTM, the self-attention inside a Transformer encoder layer, and a linear
-# layer that returns a dictionary. On each we put a hook that calls `output.detach()`. **Guess first** for how many of
-# them this works.
+# Let us begin with the output. Below are an LSTM, the self-attention of a Transformer encoder layer, and a linear layer
+# that returns a dictionary. On each, a hook calls `output.detach()`. For how many does this work? **Guess first.**
 #
 # </div>
 
@@ -865,20 +937,24 @@ for model, module in ((lstm, lstm), (encoder, encoder.self_attn), (named, named)
 # %% [markdown]
 # <div lang="zh">
 #
-# 三个都行不通。LSTM 的元组里还有一个元组；自注意力返回输出和注意力权重，而编码层不要权重，所以第二项是 `None`；最后那个线性层返回字典。元组和字典都没有 `detach`。
+# 三个都行不通，因为元组和字典都没有 `detach`。LSTM 返回一个元组，里面还有一个元组。自注意力返回输出和注意力权重；编码层不要权重，所以第二项是 `None`。最后那个线性层返回字典。
 #
-# 报错还算走运，至少看得见。常见的补救是加一句 `isinstance`，不是张量就跳过。编码层有 8 个子模块，都会运行；在 `linear1` 和 `dropout` 之间，还有一个 ReLU。最后会缺什么？**先猜。**
+# 报错还算走运，至少看得见。常见的补救是加一句 `isinstance`，不是张量就跳过。这样就不再报错了，可是跳过了什么，也没有人告诉我们。
+#
+# 我们在编码层上试一试。它有 8 个子模块，每一个都会运行；在 `linear1` 和 `dropout` 之间，还要经过一个 ReLU。这些输出里，最后会缺什么？**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# The call works for none of them. The LSTM returns a tuple that holds another tuple. Self-attention returns its output
-# and the attention weights, and since the encoder layer does not ask for those weights, the second item is `None`. The
-# last one returns a dictionary, and neither tuples nor dictionaries have a `detach`.
+# The call works for none of them, because neither tuples nor dictionaries have a `detach`. The LSTM returns a tuple
+# that holds another tuple. Self-attention returns its output and the attention weights, and since the encoder layer
+# does not ask for those weights, the second item is `None`. The last one returns a dictionary.
 #
 # An error is still the lucky case, because you notice it. A common remedy is a line with `isinstance`, which skips
-# whatever is not a tensor. Let us try it on the 8 children of the encoder layer. Every one of them runs, and between
-# `linear1` and `dropout` a ReLU is applied as well. **Guess first** what is missing in the end.
+# whatever is not a tensor. Then there are no more errors, but nobody tells you what was skipped.
+#
+# Let us try this remedy on the encoder layer. It has 8 children, and every one of them runs. Between `linear1` and
+# `dropout` a ReLU is applied as well. Which of all these outputs will be missing? **Guess first.**
 #
 # </div>
 
@@ -907,19 +983,23 @@ print("encoder.activation is the function", encoder.activation.__name__)
 # %% [markdown]
 # <div lang="zh">
 #
-# 缺了两样，没有人提醒。`self_attn` 触发了，它的元组却被 `isinstance` 跳过。ReLU 从来没有触发：编码层的 `forward` 调用的是函数 `F.relu`，函数不是模块，没有地方可以挂钩子。编码层里的两个 `+` 也一样。
+# 缺了两样东西，程序却没有任何提示。`self_attn` 的钩子触发了，可是它的输出是元组，被 `isinstance` 跳过了。
 #
-# 两样都有办法：嵌套的输出，一层一层走进去；函数的结果，从下一个模块的**输入** `args` 里去取。
+# ReLU 则从来没有触发过钩子。编码层的 `forward` 调用的是函数 `F.relu`，而函数不是模块，没有地方可以挂钩子。编码层里的两个 `+` 也是这样。
+#
+# 两样都有办法补上。如果输出是嵌套的，就一层一层走进去，什么也不跳过。如果结果是函数算的，就到下一个模块的**输入** `args` 里去取。
 #
 # </div>
 # <div lang="en">
 #
-# Two things are missing, and nothing told us so. `self_attn` did fire, but `isinstance` skipped its tuple. The ReLU
-# never fired at all: the `forward` of the encoder layer calls `F.relu`, and since a function is no module, there is
-# nothing to attach a hook to. The same holds for the two `+` inside the layer.
+# Two things are missing, and nothing told us so. The hook of `self_attn` did fire, but the output was a tuple, and
+# `isinstance` skipped it.
 #
-# Both can be recovered. Walk into a nested output step by step, so that nothing in it is skipped. And if a function
-# computed what you are looking for, take it from the **input** of the next module, its `args`.
+# The ReLU never fired a hook at all. The `forward` of the encoder layer calls `F.relu`, and since a function is no
+# module, there is nothing to attach a hook to. The same holds for the two `+` inside the layer.
+#
+# Both can be recovered. If an output is nested, walk into it step by step, so that nothing in it is skipped. If a
+# function computed what you are looking for, take it from the **input** of the next module, its `args`.
 #
 # </div>
 
@@ -955,20 +1035,24 @@ print("the relu of the first is the second:", torch.equal(before.relu(), after))
 # %% [markdown]
 # <div lang="zh">
 #
-# 自注意力的输出有了，里面的 `None` 也原样留着。函数做的事也看得出来：`linear1` 给出过负数，却没有一个到得了 `dropout`，可见 ReLU 就在两者之间。在自己的模型里，更简单的是写成 `nn.ReLU` 模块。
+# 现在两样都看得到了。自注意力的输出留了下来，里面的 `None` 也还在原来的位置上。
 #
-# **改动**元组也有陷阱。下面的钩子 `first_item` 一个数也没有改，只是返回 `output[0]`，即注意力的输出。`x` 里有 3 个句子，出来还和原来一样吗？**先猜。**
+# 函数做了什么，也看得出来。`linear1` 给出的数里有负数，`dropout` 收到的却没有，而且正好就是对前者做 ReLU 的结果。在自己的模型里，更简单的办法是把它写成 `nn.ReLU` 模块，那就可以直接挂钩子。
+#
+# **改动**元组也有陷阱。下面的钩子 `first_item` 一个数也没有改，只是从元组里取出 `output[0]` 返回，这一项就是注意力的输出。`x` 里有 3 个句子。挂上这个钩子，编码层给出的句子还和原来一样吗？**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# Now we have the output of self-attention, with its `None` as it was. We can also see what the function did. `linear1`
-# gave negative numbers, but none of them reached `dropout`, so the ReLU must be between the two. In a model of your own
-# it is easier to use a module, `nn.ReLU`.
+# Now we see both. The output of self-attention is there, with its `None` in the old place.
 #
-# **Changing** a tuple has a trap of its own. The hook `first_item` below does not change a single number: it just
-# returns `output[0]`, which is the output of the attention. `x` holds 3 sentences. Will they come out as before?
-# **Guess first.**
+# We can also tell what the function did. Among the numbers that `linear1` gave, some are negative. `dropout` received
+# none of these, and what it did receive is exactly the ReLU of the former. In a model of your own it is easier to use a
+# module, `nn.ReLU`, because you can hook it directly.
+#
+# **Changing** a tuple has a trap of its own. The hook `first_item` below does not change a single number: it just takes
+# `output[0]`, which is the output of the attention, out of the tuple and returns it. `x` holds 3 sentences. Will they
+# leave the encoder layer as before? **Guess first.**
 #
 # </div>
 
@@ -997,15 +1081,19 @@ for hook in (first_item, whole_tuple):
 # %% [markdown] tags=["F36"]
 # <div lang="zh">
 #
-# 没有报错，可是后两个句子变了。编码层取的是返回值的第 `[0]` 项：张量的第 `[0]` 项只是**第一个句子**，它接着被加到了每个句子上。`whole_tuple` 返回同样的结构，一切照旧；要推动注意力，就写 `(output[0] + strength * direction, *output[1:])`。
+# 没有报错，可是后两个句子变了。编码层总是取返回值的第 `[0]` 项。元组的第 `[0]` 项是所有句子的注意力输出，而张量的第 `[0]` 项只是**第一个句子**的。这一份接着被加到了每个句子上。
+#
+# `whole_tuple` 返回的结构和它收到的一样，所以一切照旧。要推动注意力，也这样写：`(output[0] + strength * direction, *output[1:])`。
 #
 # </div>
 # <div lang="en">
 #
 # There was no error, and yet the last two sentences changed. The encoder layer takes item `[0]` of whatever it gets. Of
-# a tensor, that is only the **first sentence**, and this one was then added to every sentence. `whole_tuple` returns
-# the same structure that it received, so nothing changes. To steer the attention, write
-# `(output[0] + strength * direction, *output[1:])`.
+# the tuple, this is the attention output for all sentences. Of a tensor, it is only that of the **first sentence**, and
+# this one was then added to every sentence.
+#
+# `whole_tuple` returns the same structure that it received, so nothing changes. To steer the attention, write it in the
+# same way: `(output[0] + strength * direction, *output[1:])`.
 #
 # </div>
 #
@@ -1015,7 +1103,7 @@ for hook in (first_item, whole_tuple):
 #
 # <div lang="zh">
 #
-# `output` 不一定是张量：留的时候走进去，别一声不响地跳过。改的时候，返回同样的结构。函数不是模块，没有钩子可触发。
+# `output` 不一定是张量。要留下它，就走进去，别一声不响地跳过。要改动它，就返回同样的结构。函数不是模块，所以不会触发钩子。
 #
 # </div>
 # <div lang="en">
@@ -1033,9 +1121,9 @@ for hook in (first_item, whole_tuple):
 #
 # <div lang="zh">
 #
-# 什么都不漏的记录器，要记下每一层的每一次调用，不管输出是什么样子。
+# 在 5.7 节和 5.8 节里，我们的钩子漏掉了不少东西：同一个模块先前的输出，还有元组里的输出。现在写一个什么都不漏的记录器。
 #
-# 写 `every_call(model, x)`：运行一次 `model(x)`，返回一个字典，从名字到列表。
+# 写 `every_call(model, x)`：运行一次 `model(x)`，返回一个字典，从模块的名字到它各次输出的列表。
 #
 # - `model.named_modules()` 里凡是没有子模块的模块（`list(children())` 为空），都有一个列表，每次调用一项；从没运行过的，列表为空。
 # - 有两个名字的模块只算一次。
@@ -1047,9 +1135,11 @@ for hook in (first_item, whole_tuple):
 # </div>
 # <div lang="en">
 #
-# A recorder that loses nothing has to keep every call of every layer, whatever its output looks like.
+# In sections 5.7 and 5.8 our hooks lost a good deal: earlier outputs of the same module, and outputs inside a tuple.
+# Now write a recorder that loses nothing.
 #
-# Write `every_call(model, x)`, which runs `model(x)` once and returns a dictionary from names to lists.
+# Write `every_call(model, x)`, which runs `model(x)` once and returns a dictionary. It leads from the name of a module
+# to the list of its outputs.
 #
 # - Every module in `model.named_modules()` that has no children (`list(children())` is empty) gets a list with one
 #   entry per call. If it never runs, its list is empty.
@@ -1107,19 +1197,23 @@ check("05.5", every_call)
 #
 # <div lang="zh">
 #
-# 一个分类网络的最后一层，到底看到了什么？我们的网络很小：先是一个卷积，从 `3` 个通道变到 `8` 个，然后是 ReLU、自适应平均池化到 `4×4`，最后是一个线性层。图里只有一个亮方块，在右上方。
+# 一个分类网络的最后一层，到底看到了什么？
 #
-# 我们把池化之后的特征图留下来，再用它们重算一遍线性层。如果结果分毫不差，它看到的就只有这些。
+# 我们用一个很小的网络来回答：先是一个卷积，从 `3` 个通道变到 `8` 个，然后是 ReLU 和自适应平均池化，把每张特征图缩到 `4×4`，最后是一个线性层。图是黑的，只有右上方有一个亮方块。
+#
+# 我们用钩子留下池化之后的特征图，再用它们重算一遍线性层。如果结果分毫不差，线性层看到的就只有这些。
 #
 # </div>
 # <div lang="en">
 #
-# What does the last layer of a classifier get to see of a picture? Our net has a convolution from `3` channels to `8`,
-# then a ReLU, an adaptive average pooling to `4×4`, and finally a linear layer. The picture is dark except for one
-# bright square at the upper right.
+# What does the last layer of a classifier get to see of a picture?
 #
-# We keep the feature maps that come out of the pooling, and then run the linear layer on them once more. If the result
-# is the same, these maps are all that the last layer sees.
+# We look for the answer in a small net. It has a convolution from `3` channels to `8`, then a ReLU, an adaptive average
+# pooling that shrinks each feature map to `4×4`, and finally a linear layer. The picture is dark except for one bright
+# square at the upper right.
+#
+# We keep what comes out of the pooling, and then run the linear layer on it once more. If the result is the same, these
+# maps are all that the last layer sees.
 #
 # </div>
 
@@ -1149,14 +1243,18 @@ ax = plot_feature_maps(maps, title="what the head sees", ax=axes[1])
 # %% [markdown]
 # <div lang="zh">
 #
-# 左边是输入，右边是 8 个通道的特征图，编号从 0 起。通道 5 最亮，亮在右上方，正是方块的位置；通道 2 全是 0，对这张图没有反应。位置只剩下 `4×4` 格的精度。
+# 线性层看不到左边的图，只看得到右边这 8 个通道的特征图，编号从 0 起。通道 5 反应最强，最亮的地方在右上方，正是方块的位置。通道 2 全是 0，对这张图没有反应。
+#
+# 每张特征图只剩 `4×4` 格，所以方块的位置也只剩下这样的精度。
 #
 # </div>
 # <div lang="en">
 #
-# On the left you see the input, and on the right the maps of the 8 channels, counted from 0. Channel 5 is the
-# brightest, and it is brightest at the upper right, where the square is. Channel 2 is 0 everywhere, so it does not
-# respond to this picture at all. Of all the positions in the picture, only `4×4` cells are left.
+# The linear layer does not see the picture on the left. It sees only the maps of the 8 channels on the right, counted
+# from 0. Channel 5 responds most, and it is brightest at the upper right, where the square is. Channel 2 is 0
+# everywhere, so it does not respond to this picture at all.
+#
+# Since each map has only `4×4` cells, the position of the square is known only roughly.
 #
 # </div>
 #
@@ -1164,7 +1262,7 @@ ax = plot_feature_maps(maps, title="what the head sees", ax=axes[1])
 #
 # <div lang="zh">
 #
-# 本课程的 `record` 用的也是前向钩子，它做的事，你大多已经写过了，所以它的源代码你读得懂。运行下面的代码，再打开 [`capture.py`](../hookedu/hooks/capture.py) 和 [`taps.py`](../hookedu/hooks/taps.py)，你会认出许多东西：
+# 本课程的 `record` 用的也是前向钩子。它做的事，你大多已经自己写过了，所以它的源代码你读得懂。运行下面的代码，再打开 [`capture.py`](../hookedu/hooks/capture.py) 和 [`taps.py`](../hookedu/hooks/taps.py)，你会认出许多东西：
 #
 # - `__exit__` 取下钩子，和练习 05.3 里的 `finally` 一样。（`failed_at` 先不用管。）
 # - 嵌套的输出保持原样，`calls` 里每次调用一项，和练习 05.5 一样。
@@ -1206,9 +1304,9 @@ print(inspect.getsource(type(rec).__exit__))
 #
 # 1. 前向钩子是 `hook(module, args, output)`，`args` 是位置参数的元组。`module(x)` 会触发它，`module.forward(x)` 不会。
 # 2. 返回 `None`，输出还是原来那个张量；返回别的任何东西，都会取代输出。
-# 3. 只要值，就留 `output.detach()`。输出可能是元组或字典，那就走进去。
-# 4. 一个模块可以运行多次，所以用列表。函数不是模块，什么也不触发。
-# 5. 用 `with` 或 `try`/`finally` 取下钩子，出了异常也不会留下。
+# 3. 如果只需要值，就留 `output.detach()`。输出可能是元组或字典，要走进去。
+# 4. 一个模块可以运行多次，所以用列表来收它的输出。函数不是模块，所以不会触发钩子。
+# 5. 用 `with` 或 `try`/`finally` 取下钩子，这样出了异常，也不会有钩子留下。
 #
 # </div>
 # <div lang="en">
@@ -1241,14 +1339,17 @@ print(inspect.getsource(type(rec).__exit__))
 #
 # <div lang="zh">
 #
-# 研究大语言模型内部的人每天都在用前向钩子：读出某一层的激活，或者推它一把（引导，steering），看模型说出的话怎样改变；第 14 课就做这些。练习 05.4 是它的核心。下面是你到目前为止的进度。
+# 研究大语言模型内部的人，每天都在用前向钩子。他们读出某一层的激活，或者把激活往某个方向推一把，看模型说出的话怎样改变。后一种做法叫作引导（steering）。
+#
+# 第 14 课两样都做，练习 05.4 就是它的核心。下面是你到目前为止的进度。
 #
 # </div>
 # <div lang="en">
 #
 # Researchers who look inside language models use forward hooks every day. They read the activations of a layer, or they
-# push the activations in some direction and watch how the words of the model change, which is called steering. Lesson
-# 14 does both, and exercise 05.4 is the heart of it. Below you see your progress so far.
+# push the activations in some direction and watch how the words of the model change, which is called steering.
+#
+# Lesson 14 does both, and exercise 05.4 is the heart of it. Below you see your progress so far.
 #
 # </div>
 
