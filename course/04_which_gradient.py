@@ -17,11 +17,13 @@ LanguageToggle()
 #
 # <div lang="zh">
 #
-# 「这里的梯度是多少？」听起来只有一个答案。可是在 PyTorch 里，看梯度的工具不止一种，这一课用四种：张量钩子、`retain_grad`、post-accumulate 钩子，还有一次看几个梯度的 multi-grad 钩子。看的是同一个梯度，给出的数却可能不同。
+# 「这里的梯度是多少？」听起来只有一个答案。可是在 PyTorch 里，看梯度的工具不止一种。这一课用四种：张量钩子、`retain_grad`、post-accumulate 钩子，还有一次看几个梯度的 multi-grad 钩子。它们看的是同一个梯度，给出的数却可能不同。
 #
-# 我们把四种全用在一张小图上：`y = 10 * w`，损失是 `3 * y`，所以 `y` 的梯度是 3，`w` 的是 30。反向传播做两次，中间不清零。到第 2 次的时候，谁看到的还是 3 和 30，谁看到的是 6 和 60？
+# 要比较它们，就把四种全用在一张小图上。设 `y = 10 * w`，损失是 `3 * y`，那么 `y` 的梯度是 3，`w` 的梯度是 30。
 #
-# 先写好 `note`。每个钩子运行时都调用它，记下自己收到了什么，还有**那一刻**两个 `.grad` 里各是什么。
+# 只做一次反向传播，看不出谁说的是这一次的梯度，谁说的是总和。所以我们做两次，中间不清零。到了第 2 次，谁看到的还是 3 和 30，谁看到的是 6 和 60？
+#
+# 先写好 `note`，由它来记录。每个钩子运行时都调用它，记下自己收到了什么，还有**那一刻**两个 `.grad` 里各是什么。
 #
 # </div>
 # <div lang="en">
@@ -31,8 +33,10 @@ LanguageToggle()
 # which looks at several gradients at once. They look at the same gradient and may still show different numbers.
 #
 # To compare them, we put all four on one small graph. With `y = 10 * w` and a loss of `3 * y`, the gradient of `y` is 3
-# and that of `w` is 30. We run backward twice and zero nothing in between, because only then can we tell who looks at
-# one pass and who at a sum. In pass 2, who still sees 3 and 30, and who sees 6 and 60?
+# and that of `w` is 30.
+#
+# A single backward pass would not tell who looks at this pass and who at a sum. So we run two passes and zero nothing
+# in between. In pass 2, who still sees 3 and 30, and who sees 6 and 60?
 #
 # First we need something that keeps a record. Every hook below calls `note`, which writes down what the hook received
 # and, beside it, what both `.grad` hold **at that very moment**.
@@ -64,14 +68,18 @@ for _ in range(2):
 # %% [markdown]
 # <div lang="zh">
 #
-# 把记下的时刻画出来：左边是第 1 次反向传播，右边是第 2 次，每次从左到右是时间。橙色的是钩子收到的，蓝色的是那一刻的 `.grad`。画之前，**先猜。**
+# 把这份记录画成图，几种工具就容易比较了。左边是第 1 次反向传播，右边是第 2 次，每一边的时间都从左往右走。
+#
+# 图里的一列是一个时刻，也就是一个钩子运行的时候。橙色的数是这个钩子收到的，蓝色的数是那一刻的两个 `.grad`。第 2 次反向传播里，`w` 上的张量钩子收到了多少？**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# Now let us draw this record. Backward pass 1 is on the left and pass 2 on the right, and within each pass time runs
-# from left to right. What a hook received is orange, and what `.grad` held at that moment is blue. Before you look,
-# **guess.**
+# To compare the tools, it helps to draw this record. Backward pass 1 is on the left and pass 2 on the right, and in
+# both of them time runs from left to right.
+#
+# Each column is one moment, at which one hook ran. The orange number is what this hook received, and the blue numbers
+# are what the two `.grad` held just then. What did the tensor hook on `w` receive in pass 2? **Guess first.**
 #
 # </div>
 
@@ -99,23 +107,27 @@ draw(moments)
 # %% [markdown]
 # <div lang="zh">
 #
-# 张量钩子和 multi-grad 钩子，两次看到的都是 3 和 30：它们看的是**这一次**路过的梯度。`.grad` 里放的却是**加好的**：`y.grad` 从 3 到 6，`w.grad` 从 30 到 60，不论是 `retain_grad` 存下的，还是叶子自己留下的。post-accumulate 钩子读的就是 `w.grad`，所以它看到 30，然后是 60。
+# 张量钩子和 multi-grad 钩子两次看到的都是 3 和 30，因为它们看的是**这一次**路过的梯度。
 #
-# 再看时刻。`y` 上的张量钩子运行时，`y.grad` 还是旧的；到了 `w`，`y.grad` 已经写好，`w.grad` 却还没有。post-accumulate 钩子是唯一一个等到 `w.grad` 写好才运行的。multi-grad 钩子则要等 `y` 和 `w` 的梯度都到齐。
+# `.grad` 里放的却是**加起来**的总和：`y.grad` 从 3 到 6，`w.grad` 从 30 到 60。前者由 `retain_grad` 写，后者由叶子自己留着，这里没有分别。post-accumulate 钩子读的就是 `w.grad`，所以它先看到 30，后看到 60。
 #
-# 这一张图就是这一课。下面逐个来看，每一种都有一处容易看错的地方。
+# 图上还看得出先后。`y` 上的张量钩子运行时，`y.grad` 还是旧的。梯度到了 `w`，`y.grad` 已经写好，`w.grad` 却还没有；只有 post-accumulate 钩子会等它写好再运行。multi-grad 钩子则等 `y` 和 `w` 的梯度到齐。
+#
+# 可以说，这张图就是整整一课。下面逐个来看这些工具，因为每一种都有一处容易看错。
 #
 # </div>
 # <div lang="en">
 #
-# The tensor hooks and the multi-grad hook see 3 and 30 both times, because they look at the gradient that passes
-# **this time**. `.grad`, however, holds the **sum** of all passes: `y.grad` goes from 3 to 6 and `w.grad` from 30 to
-# 60, whether `retain_grad` stores it or a leaf keeps it by itself. The post-accumulate hook reads `w.grad`, so it
-# sees 30 and then 60.
+# The tensor hooks and the multi-grad hook see 3 and 30 both times, because they look at the gradient that passes **this
+# time**.
+#
+# `.grad`, however, holds the **sum** of all passes: `y.grad` goes from 3 to 6 and `w.grad` from 30 to 60. It makes no
+# difference that `retain_grad` writes the former while a leaf keeps the latter by itself. The post-accumulate hook
+# reads `w.grad`, so it sees 30 and then 60.
 #
 # The picture also shows who comes first. While the tensor hook on `y` runs, `y.grad` still holds the old value. When
-# the gradient arrives at `w`, `y.grad` has been written but `w.grad` has not, and only the post-accumulate hook waits
-# until it is. The multi-grad hook runs as soon as the gradients of `y` and `w` are both there.
+# the gradient arrives at `w`, `y.grad` has been written but `w.grad` has not; only the post-accumulate hook waits until
+# it is. The multi-grad hook runs as soon as the gradients of `y` and `w` are both there.
 #
 # In a way this picture is the whole lesson. We now take the tools one at a time, because each of them has something
 # that is easily misread.
@@ -127,14 +139,19 @@ draw(moments)
 #
 # <div lang="zh">
 #
-# 先看 `retain_grad`。设 `a` 是 7，`b` 是 13，`c = a * b`。没有钩子时，`c` 的梯度是 1。现在**先**调用 `c.retain_grad()`，**后**挂一个给梯度加 2 的钩子。存下来的会是哪一个梯度：改动之前的，还是改动之后的？
+# 先看 `retain_grad`，它把一个中间张量的梯度存进 `.grad`。可是，如果还有一个钩子改动这个梯度，存下来的是改动之前的，还是之后的？
+#
+# 用一个小例子来试。设 `a` 是 7，`b` 是 13，`c = a * b`。没有钩子时，`c` 的梯度是 1。现在**先**调用 `c.retain_grad()`，**后**挂一个给梯度加 2 的钩子。`c.grad` 会是多少？
 #
 # </div>
 # <div lang="en">
 #
-# We begin with `retain_grad`. Let `a` be 7, `b` 13, and `c = a * b`, so that the gradient of `c` would be 1 without
-# any hook. Now we call `c.retain_grad()` **first**, and only **then** register a hook that adds 2 to the gradient.
-# Which of the two gradients will be stored?
+# We begin with `retain_grad`, which stores the gradient of an intermediate tensor in its `.grad`. But suppose that a
+# hook changes this gradient. Is it stored as it was before the change or after it?
+#
+# A small example will show. Let `a` be 7, `b` 13, and `c = a * b`, so that the gradient of `c` is 1 without any hook.
+# Now we call `c.retain_grad()` **first**, and only **then** register a hook that adds 2 to the gradient. What will
+# `c.grad` be?
 #
 # </div>
 
@@ -161,20 +178,20 @@ GradientFlow(c, {"a": a, "b": b, "c": c})
 # %% [markdown]
 # <div lang="zh">
 #
-# `c.grad` 是 3。到达 `c` 的是 1，钩子把它改成 3，继续往下传的就是 3，所以 `a.grad` 是 $3 \cdot 13 = 39$，`b.grad` 是 $3 \cdot 7 = 21$。`retain_grad` 虽然写在前面，存下的却是改过的梯度。
+# `c.grad` 是 3，所以存下的是改动之后的梯度，虽然 `retain_grad` 写在前面。到达 `c` 的是 1，钩子把它改成 3，继续往下传的就是 3。因此 `a.grad` 是 $3 \cdot 13 = 39$，`b.grad` 是 $3 \cdot 7 = 21$。
 #
 # **试一试**：在上面的图里给 `c` 再挂一个加倍的钩子，`a` 的梯度会是 52 还是 78？点一点就知道。
 #
 # <details><summary>为什么</summary>78。后注册的后运行：加倍的钩子收到 3，交出 6，6 · 13 = 78。要是它先运行，就是 (2 + 2) · 13 = 52。</details>
 #
-# 那么把两行对调，会不一样吗？这次让钩子自己也看一眼 `c.grad`。
+# 那么，把两行对调，结果会不一样吗？两种次序都试一试，这次让钩子自己在运行时也看一眼 `c.grad`。
 #
 # </div>
 # <div lang="en">
 #
-# `c.grad` is 3. What reached `c` was 1, the hook turned it into 3, and 3 is what flowed on to both inputs. That is why
-# `a.grad` is $3 \cdot 13 = 39$ and `b.grad` is $3 \cdot 7 = 21$. So although `retain_grad` was called before the hook,
-# it stored what the hook had made of the gradient.
+# `c.grad` is 3, so what was stored is the gradient after the change, although `retain_grad` was called before the hook.
+# What reached `c` was 1, the hook turned it into 3, and 3 is what flowed on to both inputs. That is why `a.grad` is
+# $3 \cdot 13 = 39$ and `b.grad` is $3 \cdot 7 = 21$.
 #
 # **Try it**: if you hang a second hook on `c` in the picture above, one that doubles, will the gradient of `a` be 52 or
 # 78? Click and see.
@@ -224,14 +241,18 @@ print("hook, then retain_grad:", gradients("hook", "retain_grad"))
 #
 # <div lang="zh">
 #
-# 以为 `retain_grad` 存的是「刚到」的梯度。张量钩子按注册的次序一个个运行，`retain_grad` 却不排这个队：不论什么时候调用，它都在所有张量钩子之后，存下**继续往下传**的梯度。想看没改过的，就把自己的钩子注册在最前面。
+# 别以为 `retain_grad` 存的是「刚到」的梯度。张量钩子按注册的次序一个个运行，`retain_grad` 却不排这个队。不论你什么时候调用它，它都在所有张量钩子之后，存下**继续往下传**的梯度。
+#
+# 想看改动之前的梯度，就自己挂一个钩子，注册在最前面。
 #
 # </div>
 # <div lang="en">
 #
 # Do not expect `retain_grad` to store the gradient as it arrives. Tensor hooks run in the order of registration, but
-# `retain_grad` does not stand in that queue: whenever it was called, it comes after all tensor hooks and stores what
-# **flows on**. To see the unchanged gradient, register a hook of your own before all others.
+# `retain_grad` does not stand in that queue. Whenever it was called, it comes after all tensor hooks and stores what
+# **flows on**.
+#
+# To see the unchanged gradient, register a hook of your own before all others.
 #
 # </div>
 # </div>
@@ -240,14 +261,18 @@ print("hook, then retain_grad:", gradients("hook", "retain_grad"))
 #
 # <div lang="zh">
 #
-# 把 4.1 节和 4.2 节看到的合在一起：图还是 4.1 节的那张，但 `y` 上有三个钩子，第二个给梯度加 1。把第 2 次反向传播里的数一站一站地算出来，**先猜**最后一个。
+# 现在把 4.1 节和 4.2 节看到的合在一起。图还是 4.1 节的那张，但这次 `y` 上有三个钩子，其中第二个给梯度加 1。
+#
+# 这样一来，第 2 次反向传播里，每一站看到的数是多少？请一站一站地算，**先猜**最后的 `w.grad`。
 #
 # </div>
 # <div lang="en">
 #
-# Now we put together what 4.1 and 4.2 have shown. We take the graph of 4.1 again, but with three hooks on `y`, the
-# second of which adds 1 to the gradient. Follow pass 2 from station to station, work out the number at each of them,
-# and **guess** the last.
+# Now we put together what 4.1 and 4.2 have shown. We take the graph of 4.1 again, but this time there are three hooks
+# on `y`, the second of which adds 1 to the gradient.
+#
+# What number does each station of pass 2 see? Follow the gradient from one station to the next, and **guess** what
+# `w.grad` is in the end.
 #
 # </div>
 
@@ -277,7 +302,7 @@ draw(moments)
 # %% [markdown]
 # <div lang="zh">
 #
-# 第一个钩子两次都收到 3：它排在改动之前，看到的又只是这一次的。第三个收到改过的 4，`w` 上的钩子收到 40。`y.grad` 把离开 `y` 的加起来，从 4 到 8；`w.grad` 从 40 到 80。
+# 第一个钩子两次都收到 3，因为它排在改动之前，看到的又只是这一次的梯度。第三个钩子排在改动之后，收到 4，于是 `w` 上的钩子收到 40。`y.grad` 把离开 `y` 的梯度加起来，先是 4，后是 8。同样，`w.grad` 从 40 到 80。
 #
 # 所以，看到一个梯度，要问两个问题：是改动之前的，还是之后的？是这一次的，还是加好的？
 #
@@ -367,14 +392,18 @@ check("04.1", predict)
 #
 # <div lang="zh">
 #
-# `torch.autograd.grad` 把梯度直接返回给你，不往叶子的 `.grad` 里写。这时几样工具还管用吗？第 02 课比较过张量钩子和 post-accumulate 钩子，现在再加上 `retain_grad`，用在不是叶子的 `y` 上。**先猜。**
+# 不是每一次反向传播都会写叶子的 `.grad`。`torch.autograd.grad` 就不往那里写，而是把梯度直接返回给你。这时我们的工具还管用吗？
+#
+# 第 02 课比较过张量钩子和 post-accumulate 钩子，现在再加上 `retain_grad`，用在不是叶子的 `y` 上。三种里，哪些照常工作？**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# Not every pass ends in a `.grad`. `torch.autograd.grad` hands the gradient straight to you and writes nothing to the
-# `.grad` of a leaf. Do our tools still work then? Lesson 02 compared the tensor hook and the post-accumulate hook in
-# this case. Now `retain_grad` joins them, on `y`, which is not a leaf. **Guess first.**
+# Not every backward pass writes to the `.grad` of a leaf. `torch.autograd.grad` writes nothing there and hands the
+# gradient straight to you. Do our tools still work then?
+#
+# Lesson 02 compared the tensor hook and the post-accumulate hook in this case. Now `retain_grad` joins them, on `y`,
+# which is not a leaf. Which of the three still work? **Guess first.**
 #
 # </div>
 
@@ -398,9 +427,9 @@ print("backward:     ", fired, " y.grad:", y.grad, " w.grad:", w.grad)
 # %% [markdown]
 # <div lang="zh">
 #
-# 张量钩子触发了，`y.grad` 也存了 12，所以 `retain_grad` 照常工作。只有 post-accumulate 钩子没有动静：它等的是 `w.grad` 写好，而 `w.grad` 没有人写。之后的 `backward()` 里它才触发，`y.grad` 也累加到了 24。
+# 张量钩子触发了，`y.grad` 也存了 12，所以 `retain_grad` 照常工作。只有 post-accumulate 钩子没有动静，因为它要等 `w.grad` 写好，而 `w.grad` 没有人写。在之后的 `backward()` 里，它就触发了，`y.grad` 也累加到了 24。
 #
-# 那么，能把 post-accumulate 钩子挂在不是叶子的 `y` 上吗？`y` 也有 `.grad` 呀。
+# 既然 `y` 现在也有 `.grad`，能不能把 post-accumulate 钩子挂在 `y` 上呢，虽然它不是叶子？
 #
 # </div>
 # <div lang="en">
@@ -426,14 +455,17 @@ except RuntimeError as error:
 #
 # <div lang="zh">
 #
-# 把 post-accumulate 钩子当成张量钩子用。它只能挂在叶子上，挂在 `y` 上会报错。`torch.autograd.grad` 不写叶子的 `.grad`，post-accumulate 钩子在那里就不触发。它收到的是**参数**，梯度要到 `param.grad` 里去取。
+# 别把 post-accumulate 钩子当成张量钩子。它等的是叶子的 `.grad`，所以只能挂在叶子上，挂在 `y` 上会报错。没有人写这个 `.grad` 时，例如用 `torch.autograd.grad`，它就不触发。
+#
+# 它收到的也不是梯度，而是**参数**，梯度要到 `param.grad` 里去取。
 #
 # </div>
 # <div lang="en">
 #
-# Do not use a post-accumulate hook like a tensor hook. It goes on leaves only, and on `y` it raises an error. Under
-# `torch.autograd.grad`, which writes no leaf's `.grad`, it does not fire. And what it receives is the **parameter**,
-# whose gradient is in `param.grad`.
+# Do not use a post-accumulate hook like a tensor hook. It waits for a leaf's `.grad`, so it goes on leaves only, and on
+# `y` it raises an error. Where nobody writes that `.grad`, as under `torch.autograd.grad`, it does not fire.
+#
+# And what it receives is not the gradient but the **parameter**, whose gradient is in `param.grad`.
 #
 # </div>
 # </div>
@@ -442,20 +474,24 @@ except RuntimeError as error:
 #
 # <div lang="zh">
 #
-# 那么 post-accumulate 钩子有什么好处？它触发的时候，这个参数的梯度已经加好了，反向传播自己也不再需要它。只要你不必等所有梯度到齐（比如按总范数裁剪），也不做梯度累积，就可以当场用掉，当场放掉。
+# 那么 post-accumulate 钩子有什么好处？它触发的时候，这个参数的梯度已经加好了，反向传播自己也不再需要它。所以可以当场用掉，当场放掉，省下内存。
 #
-# 我们先数一数：不放的话，每次触发时有几个参数留着 `.grad`？下面的模型有 6 个参数张量。
+# 不过，如果要等所有梯度到齐（比如按总范数裁剪），或者要做梯度累积，就不能这样放掉。
+#
+# 能省多少？先看不放掉的情形。下面的模型有 6 个参数张量，钩子每次触发时，数一数有几个参数留着 `.grad`。
 #
 # </div>
 # <div lang="en">
 #
 # What is a post-accumulate hook good for, then? By the time it fires, the gradient of its parameter is complete, and
-# backward itself has no more use for it. So you can use the gradient on the spot and let it go at once. This works
-# unless you need all gradients together (to clip them by their total norm, say) or want to accumulate them over several
-# passes.
+# backward itself has no more use for it. So you can use the gradient on the spot and let it go at once, which saves
+# memory.
 #
-# To see what this saves, we first count what happens without it. The model below has 6 parameter tensors. If nobody
-# lets a gradient go, how many of them hold a `.grad` each time the hook fires?
+# You cannot do so if you need all gradients together (to clip them by their total norm, say), or if you want to
+# accumulate them over several passes.
+#
+# How much does this save? We first count what happens without it. The model below has 6 parameter tensors, and each
+# time the hook fires, it counts how many of them hold a `.grad`.
 #
 # </div>
 
@@ -476,13 +512,14 @@ print("kept:  ", alive)
 # %% [markdown]
 # <div lang="zh">
 #
-# 留着，`.grad` 就一个一个攒起来，直到 6 个。现在给每个参数再挂一个钩子，数完就放掉梯度。**先猜。**
+# 不放掉，`.grad` 就一个一个攒起来，直到 6 个。现在给每个参数再挂一个钩子，它在计数之后运行，放掉这个参数的梯度。这一次，数到的最大的数会是几？**先猜。**
 #
 # </div>
 # <div lang="en">
 #
 # When the gradients are kept, one `.grad` after the other piles up until there are 6. Now we give each parameter a
-# second hook, which runs after the count and lets the gradient go. **Guess first.**
+# second hook, which runs after the count and lets the gradient go. What is the largest count this time? **Guess
+# first.**
 #
 # </div>
 
@@ -508,9 +545,11 @@ for handle in handles:
 # %% [markdown]
 # <div lang="zh">
 #
-# 这一来，每次触发时都只有 1 个梯度还在。所有梯度加在一起，和在学的参数一样大；训练大模型时，最多可以省下差不多这么多内存。
+# 有了第二个钩子，每次触发时都只有 1 个梯度还在。所有梯度加在一起，和在学的参数一样大，所以训练大模型时，最多可以省下差不多这么多内存。
 #
-# 既然钩子用完了梯度就可以放掉，参数也可以在钩子里当场更新。可是梯度模式开着的时候，PyTorch 不让人就地修改需要梯度的叶子，得先把它关上，也就是 `torch.no_grad()` 做的那件事。在钩子里，梯度模式是开着的吗？**先猜。**
+# 既然钩子可以用完梯度就放掉，它也就可以当场更新参数。这里有一个障碍：梯度模式开着的时候，PyTorch 不让人就地修改需要梯度的叶子，因为改过之后，它就成了计算的结果。`torch.no_grad()` 可以关掉这个模式。
+#
+# 那么，平常的 `backward()` 里，钩子运行的时候，梯度模式是开着还是关着？**先猜。**
 #
 # </div>
 # <div lang="en">
@@ -520,8 +559,9 @@ for handle in handles:
 #
 # If a hook may let a gradient go because it is done with it, it might as well update its parameter on the spot. There
 # is one obstacle: while grad mode is on, PyTorch refuses to change in place a leaf that requires a gradient, since it
-# would then be the result of a computation. `torch.no_grad()` turns that mode off. Is grad mode on inside a hook?
-# **Guess first.**
+# would then be the result of a computation. `torch.no_grad()` turns that mode off.
+#
+# Is grad mode on or off while a hook runs in a plain `backward()`? **Guess first.**
 #
 # </div>
 
@@ -549,16 +589,20 @@ except RuntimeError as error:
 # %% [markdown]
 # <div lang="zh">
 #
-# 平常的反向传播里，梯度模式关着，所以 `w` 走了一步。到了 `backward(create_graph=True)`，它却开着：这时梯度还要再被求导，所以反向传播也像前向传播一样记进图里，包括钩子做的事。于是同一行代码就报错了。
+# 平常的反向传播里，梯度模式关着，所以 `w` 走了一步。
 #
-# 关于 post-accumulate 钩子，还有两个问题：在钩子里写上 `torch.no_grad()`，就不再报错了吗？钩子可以返回东西吗？
+# 到了 `backward(create_graph=True)`，它却开着。这样求出的梯度还要再被求导，所以反向传播也像前向传播一样记进图里，包括钩子做的事。于是同一行代码就报错了。
+#
+# 关于 post-accumulate 钩子，还有两个问题。在钩子里写上 `torch.no_grad()`，就不再报错了吗？这样的钩子可以返回东西吗？
 #
 # </div>
 # <div lang="en">
 #
-# In a plain backward pass grad mode is off, so `w` could take its step. Under `backward(create_graph=True)`, however,
-# the gradients are to be differentiated once more. Backward is therefore recorded in a graph just like a forward
-# pass, and so is everything that hooks do in it. That is why the very same line now raises an error.
+# In a plain backward pass grad mode is off, so `w` could take its step.
+#
+# Under `backward(create_graph=True)`, however, it is on, because the gradients are to be differentiated once more.
+# Backward is then recorded in a graph just like a forward pass, and so is everything that hooks do in it. That is why
+# the very same line now raises an error.
 #
 # Two questions about this kind of hook remain. Does `torch.no_grad()` inside the hook prevent the error? And
 # may such a hook return something?
@@ -591,14 +635,17 @@ except RuntimeError as error:
 #
 # <div lang="zh">
 #
-# 指望反向传播里梯度模式总是关着。要在钩子里更新参数，就自己写上 `with torch.no_grad():`，两种反向传播里就都没有这个错误。另外，post-accumulate 钩子应当返回 `None`；`lambda` 会把算出来的东西返回去，用 `def` 更稳妥。
+# 别指望反向传播里梯度模式总是关着。要在钩子里更新参数，就自己写上 `with torch.no_grad():`，这样有 `create_graph=True` 时也不会出上面的错。
+#
+# post-accumulate 钩子应当返回 `None`，所以最好用 `def` 来写：`lambda` 会把算出来的东西返回去。
 #
 # </div>
 # <div lang="en">
 #
 # Do not rely on grad mode to be off in backward. If a hook updates a parameter, write `with torch.no_grad():` yourself,
-# and neither kind of backward raises the error above. Besides, a post-accumulate hook should return `None`. A `lambda`
-# returns whatever it computes, so a `def` is the safer choice.
+# and the error above does not occur with `create_graph=True` either.
+#
+# A post-accumulate hook should return `None`. A `lambda` returns whatever it computes, so a `def` is the safer choice.
 #
 # </div>
 # </div>
@@ -609,7 +656,7 @@ except RuntimeError as error:
 #
 # <div lang="zh">
 #
-# 平常，所有梯度都要留到优化器走这一步。如果每个参数的梯度一加好就自己走一步，那份梯度马上就能放掉。
+# 平常，所有梯度都要留着，等优化器来走这一步。如果每个参数在梯度加好时就自己走，那份梯度马上就能放掉。
 #
 # 写 `sgd_in_backward(model, lr)`，返回句柄的列表。此后每次 `backward()`，它用到的每个参数都走一步 SGD（减去 `lr` 乘梯度），然后放掉自己的 `.grad`。
 #
@@ -668,15 +715,23 @@ check("04.2", sgd_in_backward)
 #
 # <div lang="zh">
 #
-# 接下来是一个更隐蔽的陷阱。给 `y = 3 * x` 挂上钩子，再调用 `retain_grad`，然后用 `y.mul_(2)` 把它就地翻倍。变量还叫 `y`，计算却多了一步。反向传播从 `y` 开始，所以最后的 `y` 的梯度是 `1`。**先猜。**
+# 如果张量挂上钩子之后又被就地修改，钩子看到的是哪个值的梯度？变量的名字没有变，所以这个陷阱很难发现。
+#
+# 我们给 `y = 3 * x` 挂上钩子，再调用 `retain_grad`，然后用 `y.mul_(2)` 把它就地翻倍。变量还叫 `y`，计算却多了一步。
+#
+# 反向传播从 `y` 开始，所以翻倍之后的 `y`，梯度是 `1`。先前的钩子和 `y.grad` 给出的都是这个 `1` 吗？**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# The next trap is harder to see. We give `y = 3 * x` a hook and then call `retain_grad`, and after that `y.mul_(2)`
-# doubles it in place. The variable is still called `y`, but the computation has one step more than before.
-# Since backward starts at `y`, the gradient of the final `y` is `1`. Do the hook and `retain_grad` both see that `1`?
-# **Guess first.**
+# If a tensor is changed in place after it got its hook, the gradient of which value does the hook see? Since the
+# variable keeps its name, this trap is hard to notice.
+#
+# We give `y = 3 * x` a hook and then call `retain_grad`, and after that `y.mul_(2)` doubles it in place. The variable
+# is still called `y`, but the computation has one step more than before.
+#
+# Since backward starts at `y`, the gradient of the doubled `y` is `1`. Do the earlier hook and `y.grad` both show that
+# `1`? **Guess first.**
 #
 # </div>
 
@@ -699,7 +754,7 @@ print("y.grad:                    ", y.grad)
 # %% [markdown]
 # <div lang="zh">
 #
-# 先前的钩子看到 2，`y.grad` 和后来的钩子看到的却是 1。它们说的是两个不同的值，只是共用了一个名字。不用就地修改，把同样的计算再写一遍，给每个值各起一个名字，就看得清楚了：
+# 先前的钩子看到 2，`y.grad` 和后来的钩子看到的却是 1。这两个数属于两个不同的值，只是它们共用了一个名字。要看清楚，就不用就地修改，把同样的计算再写一遍，给每个值各起一个名字：
 #
 # </div>
 # <div lang="en">
@@ -727,16 +782,19 @@ ax = plot_graph(y, {"x": x, "old": old, "y": y}, gradients=seen)
 #
 # <div lang="zh">
 #
-# 挂上钩子之后，又就地修改张量。先前挂的钩子留在**旧的值**上（图里的 `old`），看到 `2`；`retain_grad` 却跟着张量 `y` 走，存下**新的值**的梯度 `1`。要么等就地修改全都做完再挂，要么干脆不就地修改。有两种情形不同：在 `torch.no_grad()` 里改，就是在计算图之外改的，钩子不会和张量分开；张量若是视图，先前的钩子可能不再触发（7.8 节）。
+# 就地修改可能让钩子和张量分开。先前挂的钩子留在**旧的值**上（图里的 `old`），看到 `2`；`retain_grad` 却跟着张量 `y` 走，存下**新的值**的梯度 `1`。所以，要等就地修改全都做完再挂钩子，或者干脆不就地修改。
+#
+# 有两种情形不同。在 `torch.no_grad()` 里改，是在计算图之外改的，钩子不会和张量分开。张量若是视图，先前的钩子可能不再触发（7.8 节）。
 #
 # </div>
 # <div lang="en">
 #
 # A change in place can separate a hook from its tensor. A hook that was registered before the change stays with the
 # **old value** (`old` in the picture) and sees `2`. `retain_grad`, however, follows the tensor `y` and stores `1`, the
-# gradient of the **new value**. So register hooks after the last change in place, or change nothing in place. Two cases
-# are different. A change under `torch.no_grad()` happens outside the graph, so it does not separate them. And on a
-# view, the earlier hook may fall silent (section 7.8).
+# gradient of the **new value**. So register hooks after the last change in place, or change nothing in place.
+#
+# Two cases are different. A change under `torch.no_grad()` happens outside the graph, so it does not separate them. And
+# on a view, the earlier hook may fall silent (section 7.8).
 #
 # </div>
 # </div>
@@ -745,14 +803,17 @@ ax = plot_graph(y, {"x": x, "old": old, "y": y}, gradients=seen)
 #
 # <div lang="zh">
 #
-# 想比较两个梯度，就得等它们都到齐；`register_multi_grad_hook` 替你等。可要是这一次反向传播只用到了 `a` 呢？**先猜。**
+# 有些问题，一个梯度回答不了。想比较两个梯度，就得等它们都到齐，`register_multi_grad_hook` 可以替你等。
+#
+# 下面的钩子等着 `a` 和 `b`。如果有一次反向传播只用到了 `a`，它会怎样？**先猜。**
 #
 # </div>
 # <div lang="en">
 #
 # Some questions need more than one gradient: to compare two of them, you have to wait until both are there.
-# `register_multi_grad_hook` does this waiting for you. But what will it do in a pass that uses only `a`? **Guess
-# first.**
+# `register_multi_grad_hook` does this waiting for you.
+#
+# The hook below waits for `a` and `b`. What will it do in a pass that uses only `a`? **Guess first.**
 #
 # </div>
 
@@ -783,25 +844,29 @@ a.backward(retain_graph=True)
 # %% [markdown]
 # <div lang="zh">
 #
-# 只用到 `a` 的那一次，钩子照样运行。PyTorch 一开始就知道这一次会经过哪些张量，没用到的 `b` 就填 `None`。只有一个张量它会漏算：你在它身上调用 `backward()` 的那一个。最后一次 `a` 明明到了，钩子却没有运行，所以别把这样的张量放进列表。
+# 只用到 `a` 的那一次，钩子照样运行。PyTorch 一开始就知道这一次会经过哪些张量，所以它不等没用到的 `b`，在它的位置上填了 `None`。
 #
-# 再看第一次：`b` 先到，列表里却仍是 `a` 在前，因为次序是你给的，不是到达的先后。
+# 只有一个张量，PyTorch 会漏算，就是你在它身上调用 `backward()` 的那一个。最后一次，`a` 明明到了，钩子却没有运行，所以别把这样的张量放进列表。
 #
-# multi-grad 钩子的返回值算不算数？下面的钩子一个返回零，一个就地清零。不动的话，`x.grad` 是 60。**先猜**后一个。
+# 再看第一次。`b` 的梯度先到，列表里却仍是 `a` 在前，因为列表的次序是你给的，不是到达的先后。
+#
+# multi-grad 钩子拿到了所有梯度，能不能也改动它们？下面有两个钩子，一个返回零，一个把梯度就地清零。不动的话，`x.grad` 是 60。就地清零的那一次，它是多少？**先猜。**
 #
 # </div>
 # <div lang="en">
 #
 # In the pass that uses only `a`, the hook runs all the same. PyTorch knows from the start which tensors a pass will
-# reach, so it does not wait for the unused `b` and puts `None` in its place. It overlooks just one tensor, the one on
-# which you call `backward()`. In the last pass `a` does arrive, and yet the hook does not run, so keep such a tensor
-# out of the list.
+# reach, so it does not wait for the unused `b` and puts `None` in its place.
 #
-# Look at the first pass, too. Although `b` arrives first, `a` stands first in the list, because the list keeps the
-# order that you gave.
+# PyTorch overlooks just one tensor, the one on which you call `backward()`. In the last pass `a` does arrive, and yet
+# the hook does not run, so keep such a tensor out of the list.
 #
-# Does the return value of a multi-grad hook count? Of the two hooks below, one returns zeros and the other zeroes in
-# place. Left alone, `x.grad` would be 60. **Guess** what it is after the second one.
+# Look at the first pass, too. Although the gradient of `b` arrives first, `a` stands first in the list, because the
+# list keeps the order that you gave.
+#
+# A multi-grad hook gets all the gradients. Can it change them as well? Of the two hooks below, one returns zeros and
+# the other zeroes the gradients in place. Left alone, `x.grad` would be 60. What is it after zeroing in place? **Guess
+# first.**
 #
 # </div>
 
@@ -829,9 +894,11 @@ for hook in (return_zeros, zero_in_place):
 # %% [markdown]
 # <div lang="zh">
 #
-# 钩子返回什么都不算数，`x.grad` 还是 60。就地清零那一次却成了 30：`a` 的梯度来得及清掉，`b` 的先到，早已往下传了。这样只改得掉一半，所以 multi-grad 钩子只用来看。
+# 钩子返回什么都不算数，`x.grad` 还是 60。就地清零的那一次却成了 30：`a` 的梯度还来得及清掉，`b` 的梯度先到，早已往下传了。只改得掉一半，没有什么用处，所以 multi-grad 钩子只用来看。
 #
-# 还有两个问题。不想等到齐，只想知道第一个梯度什么时候到，可以用 `mode="any"`。它会收到什么，一次反向传播运行几回？如果列表里有叶子 `x`，又用 `torch.autograd.grad` 求它的梯度，会怎样？
+# 还有两个问题。第一个与等待有关。有时不必等到齐，只想知道第一个梯度什么时候到，那就用 `mode="any"`。这样的钩子会收到什么，在一次反向传播里运行几回？
+#
+# 第二个与 `torch.autograd.grad` 有关。假如列表里有叶子 `x`，又用这个函数来求 `x` 的梯度，会发生什么？
 #
 # </div>
 # <div lang="en">
@@ -840,9 +907,11 @@ for hook in (return_zeros, zero_in_place):
 # time, but that of `b` had come earlier and had already flowed on. A change that reaches only half of the gradients is
 # of no use, so use a multi-grad hook for looking only.
 #
-# Two questions are left. Sometimes you do not want to wait for all gradients, but to know when the first one arrives,
-# and for that there is `mode="any"`. What does such a hook receive, and how often does it run in a pass? And what
-# happens if the list holds a leaf, `x`, whose gradient you ask `torch.autograd.grad` for?
+# Two questions are left. The first is about waiting. Sometimes you only need to know when the first gradient arrives,
+# and for that there is `mode="any"`. What does such a hook receive, and how often does it run in a pass?
+#
+# The second is about `torch.autograd.grad`. Suppose that the list of the hook holds the leaf `x`, and you use this
+# function to get the gradient of `x`. What happens then?
 #
 # </div>
 
@@ -863,13 +932,17 @@ except RuntimeError as error:
 # %% [markdown] tags=["F29", "F35"]
 # <div lang="zh">
 #
-# `b` 一到，`mode="any"` 的钩子就运行了，而且只运行这一次；它收到的是那一个梯度，不是列表。求叶子 `x` 的梯度则会报错。
+# `b` 的梯度一到，`mode="any"` 的钩子就运行了，而且只运行这一次。它收到的是这一个梯度，不是列表。
+#
+# 求叶子 `x` 的梯度则会报错。
 #
 # </div>
 # <div lang="en">
 #
 # With `mode="any"` the hook runs only once, as soon as `b` arrives, and it receives this one gradient instead of a
-# list. Asking for the gradient of the leaf `x` raises an error.
+# list.
+#
+# Asking for the gradient of the leaf `x` raises an error.
 #
 # </div>
 #
@@ -879,15 +952,21 @@ except RuntimeError as error:
 #
 # <div lang="zh">
 #
-# 指望 multi-grad 钩子改梯度，或者报告先后。平常（`mode="all"`）它要等所有梯度到齐，然后只运行**一次**。它收到一个列表，次序就是你给张量的次序，没用到的张量，那一项是 `None`。钩子返回什么，PyTorch 都不理会。要用 `torch.autograd.grad` 求梯度的叶子，别放进列表。
+# 别指望 multi-grad 钩子改动梯度，因为它返回什么，PyTorch 都不理会。
+#
+# 它也不报告先后。平常（`mode="all"`）它等所有梯度到齐，只运行**一次**，收到一个列表。列表的次序就是你给张量的次序，没用到的张量，那一项是 `None`。
+#
+# 如果要用 `torch.autograd.grad` 求某个叶子的梯度，就别把它放进列表。
 #
 # </div>
 # <div lang="en">
 #
-# Do not expect a multi-grad hook to change gradients, or to tell which came first. As a rule (`mode="all"`) it waits
-# for all gradients, then runs **once**. It receives a list in the order of your tensors, with `None` for one that was
-# not used. PyTorch ignores whatever the hook returns. Do not put a leaf into the list if you ask `torch.autograd.grad`
-# for its gradient.
+# Do not expect a multi-grad hook to change gradients. PyTorch ignores whatever the hook returns.
+#
+# It does not tell which gradient came first either. As a rule (`mode="all"`) it waits for all gradients and runs
+# **once**. Its list has the order of your tensors, with `None` for one that was not used.
+#
+# Do not put a leaf into the list if you ask `torch.autograd.grad` for its gradient.
 #
 # </div>
 # </div>
@@ -898,7 +977,7 @@ except RuntimeError as error:
 #
 # 平面上有一个点和两个目标，各有一个损失把点往自己那边拉。两股拉力的方向一致吗？
 #
-# 到了 `point` 那里，两个梯度已经加在一起，看不出来了。所以和第 03 课一样，给每个损失一个自己的张量 `for_a` 和 `for_b`，等两个梯度到齐，算一次余弦：`1` 是同向，`-1` 是正相反。
+# 到了 `point` 那里，两个梯度已经加在一起，分不出谁往哪边拉了。所以和第 03 课一样，我们给每个损失一个自己的张量 `for_a` 和 `for_b`。等它们的梯度到齐，就算一次余弦：`1` 是同向，`-1` 是正相反。
 #
 # </div>
 # <div lang="en">
@@ -906,9 +985,9 @@ except RuntimeError as error:
 # A point in the plane has two goals, and for each of them a loss pulls the point there. Do the two losses pull the same
 # way?
 #
-# At `point` itself it is too late to tell, because both gradients have already been added up. So, as in lesson 03,
-# we give each loss its own tensor, `for_a` and `for_b`. Once both are there, we take their cosine:
-# `1` means that they point the same way, and `-1` that they are opposite.
+# At `point` itself it is too late to tell, because both gradients have been added up there. So, as in lesson 03, we
+# give each loss its own tensor, `for_a` and `for_b`. Once both gradients are there, we take their cosine: `1` means the
+# same way, `-1` opposite ways.
 #
 # </div>
 
@@ -939,15 +1018,18 @@ print(f"first step: {cosines[0]:.2f}, last step: {cosines[-1]:.2f}")
 # %% [markdown]
 # <div lang="zh">
 #
-# 起初两个损失大致往同一边拉；等点走到两个目标中间，两股力就正好相反，谁也拉不动谁。多任务训练里把这叫作梯度冲突，有些方法就是先这样量出来，再去掉互相抵消的那一部分。
+# 起初，两个损失大致往同一边拉。等点走到两个目标中间，两股力就正好相反，谁也拉不动谁。
+#
+# 一个网络同时学几个任务时，也可能这样，人们叫它梯度冲突。有些方法就先像我们这样量出冲突，再去掉互相抵消的那一部分梯度。
 #
 # </div>
 # <div lang="en">
 #
-# At first both losses pull the point more or less the same way. Once the point lies between the two goals, they pull
-# in opposite directions, and neither of them gets anywhere. When one network learns several tasks, this is known as
-# gradient conflict. Some methods measure it just as we did here, and then remove the part of the gradients that
-# cancels.
+# At first both losses pull the point more or less the same way. Once the point lies between the two goals, they pull in
+# opposite directions, and neither of them gets anywhere.
+#
+# The same can happen when one network learns several tasks, where it is known as gradient conflict. Some methods
+# measure it just as we did here, and then remove the part of the gradients that cancels.
 #
 # </div>
 #
@@ -981,7 +1063,7 @@ print(f"first step: {cosines[0]:.2f}, last step: {cosines[-1]:.2f}")
 #
 # <div lang="zh">
 #
-# `nn.Embedding` 的权重 `embedding.weight` 里，一行就是一个词的向量。设想有些词已经学得够好，不该再学了。
+# 设想一个模型里，有些词已经学得够好，训练时不该再改动它们。在 `nn.Embedding` 的权重 `embedding.weight` 里，一行就是一个词的向量，所以要冻结的是其中的几行。
 #
 # 写 `freeze_rows(embedding, rows)`，返回句柄。从此：
 #
@@ -991,13 +1073,16 @@ print(f"first step: {cosines[0]:.2f}, last step: {cosines[-1]:.2f}")
 # - 别的张量的梯度不能受影响（第 03 课）。
 # - 权重可以是任何浮点 dtype。
 #
-# 你可以放心的是：`rows` 不空、不重复、没有负数；梯度是稠密的（没有用 `sparse=True`），在要冻结的行上都是有限的数。先想好：该用哪种钩子？
+# 有几件事你可以放心：`rows` 不空、不重复、没有负数；梯度是稠密的（没有用 `sparse=True`），在要冻结的行上都是有限的数。
+#
+# 动手之前先想一想：该用哪种钩子？
 #
 # </div>
 # <div lang="en">
 #
 # Suppose that a model has learned some words well enough, and its training should not change them any more. In
-# `embedding.weight`, the weight of an `nn.Embedding`, each row is the vector of one word.
+# `embedding.weight`, the weight of an `nn.Embedding`, each row is the vector of one word. So what we want to freeze is
+# some of its rows.
 #
 # Write `freeze_rows(embedding, rows)`, which returns the handle. From then on:
 #
@@ -1009,7 +1094,9 @@ print(f"first step: {cosines[0]:.2f}, last step: {cosines[-1]:.2f}")
 # - The weight may have any floating-point dtype.
 #
 # You may rely on `rows` not being empty and having neither duplicates nor negative numbers. The gradient is dense (no
-# `sparse=True`) and finite in the rows to freeze. So decide first which kind of hook you need.
+# `sparse=True`) and finite in the rows to freeze.
+#
+# Before you start, decide which kind of hook you need.
 #
 # </div>
 
@@ -1037,14 +1124,14 @@ check("04.3", freeze_rows)
 # %% [markdown]
 # <div lang="zh">
 #
-# 冻结的行梯度是零，它们就一定不动了吗？下面有两个权重，都是 `1`，梯度都是 `0`：一个用 SGD 走一步，另一个用 AdamW 走一步。**先猜。**
+# 冻结的行梯度是零，它们就一定不动了吗？我们用一个权重来试：它是 `1`，梯度是 `0`，用 SGD 走一步。另一个同样的权重用 AdamW 走一步。走完以后，谁的权重不再是 `1`？**先猜。**
 #
 # </div>
 # <div lang="en">
 #
 # The gradient of the frozen rows is now zero, but does that mean that they stay where they are? To find out, we let a
-# weight of `1` with a gradient of `0` take one step of SGD, and a second such weight one step of AdamW. **Guess
-# first.**
+# weight of `1` with a gradient of `0` take one step of SGD, and a second such weight one step of AdamW. Whose weight is
+# no longer `1` afterwards? **Guess first.**
 #
 # </div>
 
@@ -1063,14 +1150,17 @@ for optimizer in (torch.optim.SGD, torch.optim.AdamW):
 # %% [markdown]
 # <div lang="zh">
 #
-# SGD 没有动这个权重，AdamW 却把它缩小了一点。原因是权重衰减：AdamW 默认就有（SGD 要自己设），它不看梯度，梯度是零也照样衰减。要让这些行在任何优化器下都不动，就得在每一步之后把它们写回去，或者给它们单独一个冻结的张量。
+# SGD 没有动这个权重，AdamW 却把它缩小了一点。原因是权重衰减，AdamW 默认就有（SGD 要自己设）。权重衰减不看梯度，梯度是零也照样缩小权重。
+#
+# 要让这些行在任何优化器下都不动，就得在每一步之后把它们写回去，或者给它们单独一个冻结的张量。
 #
 # </div>
 # <div lang="en">
 #
 # SGD left the weight alone, but AdamW shrank it a little. The reason is weight decay, which AdamW has by default (in
-# SGD you have to turn it on). It does not look at the gradient, so it goes on where the gradient is zero. If rows must
-# stay put under any optimizer, write them back after each step, or give them a frozen tensor of their own.
+# SGD you have to turn it on). It does not look at the gradient, so it goes on where the gradient is zero.
+#
+# If rows must stay put under any optimizer, write them back after each step, or give them a frozen tensor of their own.
 #
 # </div>
 #
@@ -1082,7 +1172,7 @@ for optimizer in (torch.optim.SGD, torch.optim.AdamW):
 #
 # 训练不顺利的时候，常常要看每个参数的梯度有多大、按什么次序到达。
 #
-# 写 `watch_norms(model, seen)`，返回句柄的列表。每次 `backward()` 时，谁的梯度先到，就先往列表 `seen` 里添一对 `(name, norm)`：名字来自 `model.named_parameters()`，范数是 Python 的数（`.item()`）。
+# 写 `watch_norms(model, seen)`，返回句柄的列表。每次 `backward()` 时，每到一个参数的梯度，就往列表 `seen` 里添一对 `(name, norm)`。名字来自 `model.named_parameters()`，范数是 Python 的数（`.item()`）。
 #
 # - 范数取自**这一次**的梯度，有没有人清零 `.grad` 都一样（里面没有特别大的数）。
 # - 范数是零也要记，不要取整。
@@ -1137,8 +1227,8 @@ check("04.4", watch_norms)
 # 1. 张量钩子收到这一次反向传播里路过的梯度。张量钩子按注册的次序运行，返回的张量会取代梯度。
 # 2. `retain_grad` 在所有张量钩子之后，把它们改过的梯度加进 `.grad`。
 # 3. post-accumulate 钩子等叶子的 `.grad` 写好才运行，收到的是参数。它应当返回 `None`；在里面更新参数，要写 `torch.no_grad()`。
-# 4. multi-grad 钩子等到齐了运行一次，用 `mode="any"` 则在第一个到达时运行。返回值不算数。
-# 5. 被记进图里的就地修改之后，先前的钩子留在旧的值上，`retain_grad` 跟着张量走。
+# 4. multi-grad 钩子等所有梯度到齐，运行一次；用 `mode="any"` 则在第一个到达时运行。它返回什么都不算数。
+# 5. 就地修改若被记进图里，先前的钩子就留在旧的值上，`retain_grad` 则跟着张量走。
 #
 # </div>
 # <div lang="en">
@@ -1148,8 +1238,8 @@ check("04.4", watch_norms)
 # 2. `retain_grad` comes after all tensor hooks and adds the gradient, as they have changed it, to `.grad`.
 # 3. A post-accumulate hook waits until a leaf's `.grad` is written, and receives the parameter. It should return
 #    `None`. To update the parameter in it, use `torch.no_grad()`.
-# 4. A multi-grad hook runs once, when all are there, or with `mode="any"` when the first one arrives. What it returns
-#    is ignored.
+# 4. A multi-grad hook runs once, when all gradients are there, or with `mode="any"` when the first one arrives. What it
+#    returns is ignored.
 # 5. After a change in place that the graph records, a hook from before stays with the old value, while `retain_grad`
 #    follows the tensor.
 #
@@ -1174,15 +1264,19 @@ check("04.4", watch_norms)
 #
 # <div lang="zh">
 #
-# torchtune 微调大模型时，可以把优化器放进反向传播，做法和练习 04.2 一样，可以搜索 `register_optim_in_bwd_hooks`。PyTorch 的 FSDP 用 `register_multi_grad_hook` 来收拾冻结的参数：它们自己没有梯度，只好等所属模块的输入的梯度到齐，再释放内存（见 `_runtime_utils.py`）。下面是你到目前为止的进度。
+# 练习 04.2 的做法真有人用。torchtune 微调大模型时，就可以把优化器放进反向传播，做这件事的函数叫 `register_optim_in_bwd_hooks`。
+#
+# PyTorch 的 FSDP 则用到了 `register_multi_grad_hook`。冻结的参数自己没有梯度，不会通知任何人。FSDP 只好等所属模块的输入的梯度到齐，再释放它们的内存（见 `_runtime_utils.py`）。下面是你到目前为止的进度。
 #
 # </div>
 # <div lang="en">
 #
-# torchtune can fine-tune large models with the optimizer inside backward, just as in exercise 04.2; you can search for
-# `register_optim_in_bwd_hooks`. PyTorch's FSDP uses `register_multi_grad_hook` for frozen parameters. These have no
-# gradients themselves, so FSDP waits until the gradients of their module's inputs are all there, and then frees the
-# memory (in `_runtime_utils.py`). Below is your progress so far.
+# What you did in exercise 04.2 is used in practice. torchtune can fine-tune large models with the optimizer inside
+# backward, and the function that sets this up is called `register_optim_in_bwd_hooks`.
+#
+# PyTorch's FSDP uses `register_multi_grad_hook` for frozen parameters. These have no gradient of their own that could
+# report anything. So FSDP waits until the gradients of their module's inputs are all there, and then frees the memory
+# (in `_runtime_utils.py`). Below is your progress so far.
 #
 # </div>
 
