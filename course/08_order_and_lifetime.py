@@ -25,21 +25,29 @@ LanguageToggle()
 #
 # <div lang="zh">
 #
-# 学到这里，你的钩子已经能在八个地方看一层怎样走完一步训练。这一次我们把八个一起挂上：四个挂在模块上，两个挂在权重上，输入和输出上各一个。注册的次序故意倒着来；只有输出上的那个排在最后，因为调用之后才有输出。
+# 到这里，你已经认识了许多种钩子，它们在一步训练的不同时刻触发。几种一起用的时候，就会遇到一个新问题：谁先，谁后？
 #
-# 先在心里排一排这八个事件。最难排的是两个：模块的反向钩子（`backward`），和权重的 `.grad` 写好时触发的钩子（`post_accumulate`）。**先猜。**
+# 我们让一个层走一步训练，在八个地方挂上钩子：四个挂在模块上，两个挂在权重上，输入和输出上各一个。
+#
+# 注册的次序故意倒着来，好看出它有没有影响。只有输出上的那个留到最后，因为调用之后才有输出。
+#
+# 先在心里排一排这八个事件。最难排的有两个：一个是模块的反向钩子（`backward`），另一个是权重的 `.grad` 写好时触发的钩子（`post_accumulate`）。这两个里，哪一个先触发？**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# You now know enough hooks to watch a training step of one layer at eight places. This time we use all eight at once:
-# four on the module, two on its weight, and one each on input and output. We register them in reverse order on
-# purpose, to see whether that matters. Only the one on the output comes last, because there is no output before the
-# call.
+# By now you know many kinds of hooks, which fire at different moments of a training step. As soon as you use several of
+# them together, a new question comes up: which fires first?
+#
+# To find out, we let one layer take one step of training and attach hooks at eight places: four on the module, two on
+# its weight, and one each on input and output.
+#
+# We register them in reverse order on purpose, because then we can tell whether this matters. Only the hook on the
+# output comes last, since there is no output before the call.
 #
 # Put the eight events in order in your mind. Two of them are the hardest to place: the module's backward hook
-# (`backward`), and the hook that fires when the `.grad` of the weight has been written (`post_accumulate`). **Guess
-# first.**
+# (`backward`), and the hook that fires when the `.grad` of the weight has been written (`post_accumulate`). Which of
+# the two fires first? **Guess first.**
 #
 # </div>
 
@@ -86,14 +94,17 @@ for handle in handles:
 # %% [markdown] tags=["F20"]
 # <div lang="zh">
 #
-# 次序由钩子的种类决定，与注册的先后无关。`backward` 排在倒数第二：这里的输入需要梯度，所以它要等 `grad_input` 算出来，那时这一层权重的 `.grad` 早已写好了。
+# 次序由钩子的种类决定，与注册的先后无关。
+#
+# `backward` 排在倒数第二。这里的输入需要梯度，所以它要等 `grad_input` 算出来，而那时，这一层权重的 `.grad` 早已写好了。
 #
 # </div>
 # <div lang="en">
 #
-# The kind of hook decides the order, and it does not matter which hook was registered first. `backward` comes last
-# but one. Because the input needs a gradient, it waits for `grad_input`, and by then the `.grad` of this layer's
-# weight has been written.
+# The kind of hook decides the order, and it does not matter which hook was registered first.
+#
+# `backward` comes last but one. Because the input needs a gradient, it waits for `grad_input`, and by then the `.grad`
+# of this layer's weight has been written.
 #
 # </div>
 #
@@ -103,14 +114,17 @@ for handle in handles:
 #
 # <div lang="zh">
 #
-# 别把 `backward` 理解成「反向传播开始了」。要赶在这一层的反向传播之前，用 `backward_pre`。输入不需要梯度时，`backward` 会提前触发，排在参数的事件之前（7.3 节）。
+# 别把 `backward` 理解成「反向传播开始了」。要赶在反向传播经过这一层之前，就用 `backward_pre`。
+#
+# 如果输入不需要梯度，`backward` 会提前触发，排在参数的事件之前（7.3 节）。
 #
 # </div>
 # <div lang="en">
 #
 # Do not read `backward` as "backward begins". If you want to be there before backward goes through the layer, use
-# `backward_pre`. If the input needs no gradient, `backward` fires earlier, before the events of the parameters
-# (section 7.3).
+# `backward_pre`.
+#
+# If the input needs no gradient, `backward` fires earlier, before the events of the parameters (section 7.3).
 #
 # </div>
 # </div>
@@ -118,14 +132,18 @@ for handle in handles:
 # %% [markdown]
 # <div lang="zh">
 #
-# 还有一处容易弄错。上面的 `output_grad` 是在调用 `layer(x)` **之后**挂的，它先于 `backward_pre` 触发。7.8 节的办法却是在前向钩子**里面**挂张量钩子，那时调用还没有结束。**先猜。**
+# 输出上的张量钩子还有一处容易弄错。上面的 `output_grad` 是在调用 `layer(x)` **之后**挂的，它先于 `backward_pre` 触发。
+#
+# 7.8 节的办法却是在前向钩子**里面**挂张量钩子，那时调用还没有结束。这样挂的张量钩子，还会先于 `backward_pre` 触发吗？**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# There is one more trap. Above, the hook for `output_grad` was registered **after** the call `layer(x)`, and it fired
-# before `backward_pre`. With the method of section 7.8, you register the tensor hook **inside** a forward hook, while
-# the call is still going on. Will it fire at the same place? **Guess first.**
+# The tensor hook on the output has one more trap. Above, the hook for `output_grad` was registered **after** the call
+# `layer(x)`, and it fired before `backward_pre`.
+#
+# With the method of section 7.8, you register the tensor hook **inside** a forward hook, while the call is still going
+# on. Does it still fire before `backward_pre`? **Guess first.**
 #
 # </div>
 
@@ -174,7 +192,7 @@ print("registered in a forward hook: ", events(inside=True))
 #
 # <div lang="zh">
 #
-# 输出上的张量钩子，在调用之后挂，就先于 `backward_pre` 触发；在前向钩子里挂，就后于它触发。
+# 输出上的张量钩子如果在调用之后挂，就先于 `backward_pre` 触发。如果在前向钩子里挂，就后于它触发。
 #
 # </div>
 # <div lang="en">
@@ -190,17 +208,22 @@ print("registered in a forward hook: ", events(inside=True))
 #
 # <div lang="zh">
 #
-# 一个模型里，模块套着模块。`HookTimeline` 运行一次模型，记下每个事件：选 **预测**，猜下一个事件是谁；选 **观看**，一步一步走。
+# 一个模型里，模块套着模块。那么，外面的模块和里面的模块，谁的事件在先？
 #
-# 下面的 `Sequential` 装着三层。它自己的 `forward_pre` 和 `forward`，是夹在三层的事件中间，还是把它们全部包在里面？它的 `backward_pre` 和 `backward` 呢？
+# 下面用 `HookTimeline` 来看。它运行一次模型，记下每个事件：选 **预测**，就先猜下一个事件是谁；选 **观看**，就一步一步走。
+#
+# 这里的 `Sequential` 装着三层。它自己的 `forward_pre` 和 `forward`，是夹在三层的事件中间，还是把它们全部包在里面？它的 `backward_pre` 和 `backward` 呢？
 #
 # </div>
 # <div lang="en">
 #
-# In a model, modules contain other modules. `HookTimeline` runs a model once and notes every event. Choose
-# **Predict** to guess which event comes next, or **Watch** to go through them step by step.
+# In a model, modules contain other modules. Which events come first then, those of the outer module or those of the
+# inner ones?
 #
-# The `Sequential` below holds three layers. Do its own `forward_pre` and `forward` fall between the events of the
+# We look at this with `HookTimeline`. It runs a model once and notes every event. Choose **Predict** to guess which
+# event comes next, or **Watch** to go through them step by step.
+#
+# The `Sequential` here holds three layers. Do its own `forward_pre` and `forward` fall between the events of the
 # layers, or do they enclose them all? What about its `backward_pre` and `backward`?
 #
 # </div>
@@ -216,27 +239,42 @@ HookTimeline(net, x)
 # %% [markdown]
 # <div lang="zh">
 #
-# `Sequential` 把三层的事件全包在里面，像一对括号。它的 `forward_pre` 最先，`forward` 要等里面全部跑完。反向传播也一样：`Sequential` 的 `backward_pre` 先于里面的一切；这里的输入需要梯度，所以里面的模块都触发过了 `backward`，才轮到它的 `backward`。
+# `Sequential` 把三层的事件全包在里面，像一对括号。它的 `forward_pre` 最先，好比左括号；它的 `forward` 要等里面全部跑完，好比右括号。
 #
-# 同一个梯度，为什么在时间线里出现两次？两层之间的张量有两个身份：它是前一层的输出，又是后一层的输入。所以它的梯度先是前一层的 `output_grad`，紧接着是后一层的 `input_grad`。
+# 反向传播也一样。`Sequential` 的 `backward_pre` 先于里面的一切。这里的输入需要梯度，所以里面的模块都触发过了 `backward`，才轮到它的 `backward`。
 #
-# 下面的图只画两个 `Linear`，绿色的是权重和偏置。ReLU 照样在它们之间运行，只是没有画出来。第一个 `Linear` 的输出进了 ReLU，没有直接进第二个 `Linear`。所以画出来的这两层没有共同的张量，一层的事件全部走完，才轮到另一层。
+# 时间线里，同一个梯度为什么会出现两次？因为两层之间的张量有两个身份：它是前一层的输出，又是后一层的输入。所以它的梯度先是前一层的 `output_grad`，紧接着是后一层的 `input_grad`。
 #
 # </div>
 # <div lang="en">
 #
-# The events of the `Sequential` enclose those of its layers, like a pair of brackets. The first bracket is its
-# `forward_pre`, and its `forward` waits until everything inside has run. Backward works the same way: the
-# `backward_pre` of the `Sequential` comes before everything inside. Its `backward` fires after all modules inside have
-# fired theirs, because the input needs a gradient here.
+# The events of the `Sequential` enclose those of its layers, like a pair of brackets. Its `forward_pre` comes first and
+# opens the bracket. Its `forward` waits until everything inside has run, and closes it.
+#
+# Backward works the same way. The `backward_pre` of the `Sequential` comes before everything inside. Its `backward`
+# fires after all modules inside have fired theirs, because the input needs a gradient here.
 #
 # Why does the same gradient appear twice in the timeline? A tensor between two layers has two roles: it is the output
 # of one layer and the input of the next. So you see its gradient first as `output_grad` of the earlier layer, and right
 # after that as `input_grad` of the later one.
 #
-# The picture below shows only the two `Linear` layers, with weight and bias in green. The ReLU still runs between them
-# and is just not drawn. The output of the first `Linear` goes into the ReLU and not into the second `Linear`. So the
-# two layers in the picture have no tensor in common, and all events of one are over before the other's turn comes.
+# </div>
+
+# %% [markdown]
+# <div lang="zh">
+#
+# 再看一张图，它只画两个 `Linear` 的事件，绿色的是权重和偏置。ReLU 照样在它们之间运行，只是没有画出来。
+#
+# 第一个 `Linear` 的输出进了 ReLU，没有直接进第二个 `Linear`，所以画出来的这两层没有共同的张量。因此，一层的事件全部走完，才轮到另一层。
+#
+# </div>
+# <div lang="en">
+#
+# The next picture shows only the events of the two `Linear` layers, with weight and bias in green. The ReLU still runs
+# between them and is just not drawn.
+#
+# The output of the first `Linear` goes into the ReLU and not straight into the second `Linear`, so the two layers in
+# the picture have no tensor in common. That is why all events of one are over before the other's turn comes.
 #
 # </div>
 
@@ -251,9 +289,9 @@ _ = ax.set_ylabel("layer")
 #
 # <div lang="zh">
 #
-# 调试钩子时，得清楚谁先触发。请把一串打乱了的事件排好。
+# 调试钩子时，得清楚谁先触发。这里就来练一练，把一串打乱了的事件排回去。
 #
-# 写 `in_order(events)`：`events` 里是打乱了的 `(kind, layer)`，来自一串没有偏置的 `Linear`；层号从 `0` 起，`kind` 用 8.1 的名字。把给出的事件排成触发的次序，作为列表返回。
+# 写 `in_order(events)`，把给出的事件排成触发的次序，作为列表返回。`events` 里是打乱了的 `(kind, layer)`，来自一串没有偏置的 `Linear`。层号从 `0` 起，`kind` 用 8.1 的名字。
 #
 # - 只有第 `0` 层有 `input_grad`。别的层，输入就是前一层的输出，那个梯度只算作前一层的 `output_grad`。
 # - 不多也不少；给出的可能缺了一些。
@@ -262,11 +300,11 @@ _ = ax.set_ylabel("layer")
 # </div>
 # <div lang="en">
 #
-# When you debug hooks, you have to know which of them fires first. Try it on events that have been shuffled.
+# When you debug hooks, you have to know which of them fires first. Practise this on events that have been shuffled.
 #
-# Write `in_order(events)`, where `events` are shuffled pairs `(kind, layer)` from a chain of `Linear` layers without
-# bias. Layers are numbered from `0`, and each `kind` is named as in 8.1. Return the events as a list in the order in
-# which they fire.
+# Write `in_order(events)`, which returns the given events as a list in the order in which they fire. `events` holds
+# shuffled pairs `(kind, layer)` from a chain of `Linear` layers without bias. Layers are numbered from `0`, and each
+# `kind` is named as in 8.1.
 #
 # - Only layer `0` has an `input_grad`. The input of any other layer is the output of the layer before it, and its
 #   gradient counts only as the `output_grad` of that layer.
@@ -309,15 +347,19 @@ check("08.1", in_order)
 #
 # <div lang="zh">
 #
-# 一个模块有好几个同种的钩子时，先注册的先触发，用 `prepend=True` 注册的则插到队首。可是还有 6.10 节的**全局钩子**，它们对所有模块都有效，该排在哪里？下面给同一层挂三个前向钩子，第三个用 `prepend=True`，最后再注册一个全局的。**先猜。**
+# 一个模块有好几个同种的钩子时，先注册的先触发，用 `prepend=True` 注册的则插到队首。可是还有 6.10 节的**全局钩子**，它们对所有模块都有效，又该排在哪里？
+#
+# 为了看清楚，我们给同一层挂三个前向钩子，第三个用 `prepend=True`，最后再注册一个全局的。这四个里，哪一个最先触发？**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# If a module has several hooks of one kind, the one that was registered first fires first, and one with
-# `prepend=True` goes to the head of the queue. But there are also the **global hooks** of section 6.10, which apply
-# to all modules. Where do they stand? Below, one layer gets three forward hooks, the third of them with
-# `prepend=True`, and last of all we register a global one. **Guess first.**
+# If a module has several hooks of one kind, the one that was registered first fires first, and one with `prepend=True`
+# goes to the head of the queue. But there are also the **global hooks** of section 6.10, which apply to all modules.
+# Where do they stand?
+#
+# To see this, we give one layer three forward hooks, the third of them with `prepend=True`, and last of all we register
+# a global one. Which of the four fires first? **Guess first.**
 #
 # </div>
 
@@ -354,7 +396,9 @@ with contextlib.ExitStack() as stack:  # one with-block for many handles: it rem
 #
 # 全局钩子总在前面，`prepend=True` 也改不了，因为它只能排到模块自己那条队伍的最前面。
 #
-# 还有两种情形会让人意外。`forward` 抛出异常时，我们很想让钩子报出是在哪里出的事，可是前向钩子还会触发吗？全局前置钩子返回一个张量时，下一个前置钩子得知道自己收到什么：张量，还是元组？
+# 还有两种情形会让人意外。一种是 `forward` 抛出了异常。这时我们很想让钩子报出是哪里出的事，可是前向钩子还会触发吗？
+#
+# 另一种是全局的前置钩子返回了一个张量。下一个前置钩子收到的，是这个张量，还是元组？
 #
 # </div>
 # <div lang="en">
@@ -362,9 +406,10 @@ with contextlib.ExitStack() as stack:  # one with-block for many handles: it rem
 # Global hooks always come first. `prepend=True` cannot change that, because it reaches only the head of the module's
 # own queue.
 #
-# Now for two situations in which a hook may surprise you. If `forward` raises an exception, you would like a hook to
-# tell you where. But does a forward hook fire at all? And if a global pre-hook returns a tensor, the next pre-hook has
-# to know what it gets: is it a tensor or a tuple?
+# Now for two situations in which a hook may surprise you. In the first, `forward` raises an exception. You would like a
+# hook to tell you where, but does a forward hook fire at all?
+#
+# In the second, a global pre-hook returns a tensor. Does the next pre-hook receive this tensor, or a tuple?
 #
 # </div>
 
@@ -388,15 +433,22 @@ with (
 #
 # <div lang="zh">
 #
-# `forward` 抛出异常时，普通的前向钩子不触发。用 `always_call=True` 注册的照样触发，收到的 `output` 是 `None`；只有你中断单元时的 `KeyboardInterrupt` 例外。全局钩子先于模块自己的，`prepend=True` 也越不过去。前置钩子返回单个张量，下一个前置钩子收到的已经是元组。
+# `forward` 抛出异常时，普通的前向钩子不触发。注册时用了 `always_call=True`，钩子就照样触发，收到的 `output` 是 `None`。但是，你中断单元时的 `KeyboardInterrupt` 除外。
+#
+# 全局钩子先于模块自己的钩子触发，`prepend=True` 也越不过去。
+#
+# 如果前置钩子返回单个张量，下一个前置钩子收到的是装着它的元组。
 #
 # </div>
 # <div lang="en">
 #
 # When `forward` raises an exception, a plain forward hook does not fire. A hook that was registered with
-# `always_call=True` still fires (but not for a `KeyboardInterrupt`, when you stop the cell), and its `output` is
-# `None`. Global hooks fire before a module's own, and `prepend=True` cannot overtake them. If a pre-hook returns a
-# single tensor, the next pre-hook receives it as a tuple.
+# `always_call=True` still fires, and its `output` is `None`. This does not hold for a `KeyboardInterrupt`, when you
+# stop the cell.
+#
+# Global hooks fire before a module's own, and `prepend=True` cannot overtake them.
+#
+# If a pre-hook returns a single tensor, the next pre-hook receives it as a tuple.
 #
 # </div>
 # </div>
@@ -406,9 +458,11 @@ with (
 #
 # <div lang="zh">
 #
-# 一个钩子要印出每一层的统计量。要是分不清哪个数是哪一层的，印了也没有多大用处，所以它还得报出层的名字。可是钩子收到的只有模块，模块又不知道自己叫什么。
+# 设想一个钩子要印出每一层的统计量。要是分不清哪个数是哪一层的，印了也没有多大用处，所以它还得报出层的名字。可是钩子收到的只有模块，模块又不知道自己叫什么。
 #
-# 名字得另想办法。下面有三种写法：`late` 用循环变量，`partial` 把名字绑定到函数上，`mark` 把名字写到模块上。**先猜**谁报得对，再看哪一种会在模型上留下痕迹。
+# 所以名字要从别处来。我们比较三种写法。`late` 直接用循环变量。`partial` 在做钩子的时候，就把名字绑定到函数上。`mark` 把名字写到模块上，钩子运行时再从那里读。
+#
+# 哪一种报的名字不对？**先猜**，再看哪一种会在模型上留下痕迹。
 #
 # </div>
 # <div lang="en">
@@ -417,9 +471,11 @@ with (
 # they belong to, so the hook needs a name to print. But it receives only the module, and modules do not know their
 # names.
 #
-# So the name must come from somewhere else, and here are three ways. `late` uses the variable of the loop, `partial`
-# binds the name to the function, and `mark` writes the name onto the module. Which of them say the right names? **Guess
-# first.** Then see which way makes a lasting mark on the model.
+# So the name must come from somewhere else, and we compare three ways to supply it. `late` simply uses the variable of
+# the loop. `partial` binds the name to the function when the hook is made. `mark` writes the name onto the module, and
+# the hook reads it there when it runs.
+#
+# Which of them says a wrong name? **Guess first.** Then see which way makes a lasting mark on the model.
 #
 # </div>
 
@@ -460,15 +516,22 @@ for way in ("late", "partial", "mark"):
 #
 # <div lang="zh">
 #
-# 用 `late`，两层报的都是最后一个名字：钩子运行时才去读循环变量，那时循环早已结束（2.8 节的延迟绑定）。用 `mark`，名字是对的，但写到模块上的 `__name__` 不会随句柄消失，还会跟着副本走。名字应该放在钩子里：用 `partial`、默认参数或闭包。
+# 用 `late`，两层报的都是最后一个名字。钩子要到运行时才去读循环变量，那时循环早已结束（2.8 节的延迟绑定）。
+#
+# 用 `mark`，名字是对的，但写到模块上的 `__name__` 不会随句柄消失，还会跟着副本走。
+#
+# 所以，名字应该放在钩子里：用 `partial`、默认参数或闭包。
 #
 # </div>
 # <div lang="en">
 #
-# With `late`, both layers say the last name. The hook reads the variable of the loop only when it runs, and by then
-# the loop is over (the late binding of section 2.8). With `mark` the names are right, but a `__name__` that you put
-# onto a module does not go away with the handle, and copies carry it along. Keep the name in the hook instead: with
-# `partial`, a default argument or a closure.
+# With `late`, both layers say the last name. The hook reads the variable of the loop only when it runs, and by then the
+# loop is over (the late binding of section 2.8).
+#
+# With `mark` the names are right, but a `__name__` that you put onto a module does not go away with the handle, and
+# copies carry it along.
+#
+# Keep the name in the hook instead: with `partial`, a default argument or a closure.
 #
 # </div>
 # </div>
@@ -478,14 +541,18 @@ for way in ("late", "partial", "mark"):
 #
 # <div lang="zh">
 #
-# 现在把学到的用到一个现成的大模型上，它的权重是随机的。输入是一批 `10×3×224×224` 的图，我们想知道每个直接子模块的输出是什么形状。用完之后，模型要和原来一模一样。
+# 一个现成的大模型里，每个直接子模块的输出是什么形状？我们用学到的办法来看 ResNet-50。它的权重是随机的，输入是一批 `10×3×224×224` 的图。
+#
+# 这样的模型往往是别人写的，所以我们不想动它：看完之后，它要和原来一模一样。
 #
 # </div>
 # <div lang="en">
 #
-# Let us use what we have learned on a large ready-made model with random weights. The input is a batch of pictures,
-# `10×3×224×224`, and we want to know the shape of the output of each direct child. Afterwards the model must be
-# exactly as it was.
+# What shape does each direct child of a large ready-made model give out? We use what we have learned to look into
+# ResNet-50. It has random weights, and its input is a batch of pictures, `10×3×224×224`.
+#
+# Such a model is often the work of somebody else, so we do not want to disturb it. Afterwards it must be exactly as it
+# was.
 #
 # </div>
 
@@ -520,7 +587,7 @@ print("attributes as before:", attributes == now)
 #
 # 检查别人的模型，不该留下痕迹。请把上面的单元改成这样的工具。
 #
-# 写 `output_shapes(model, x)`：运行一次 `model(x)`，返回字典，键是每个直接子模块的名字，值是它输出的形状（元组或列表）。这里每个子模块恰好运行一次。
+# 写 `output_shapes(model, x)`。它运行一次 `model(x)`，返回一个字典：键是每个直接子模块的名字，值是它输出的形状（元组或列表）。这里每个子模块恰好运行一次。
 #
 # - 运行的是 `model` 本身，不是副本；途中的输出也不能改。
 # - 模型要和原来一样：钩子不多也不少，不添属性，不换模块，每个模块的训练模式不变。
@@ -574,7 +641,7 @@ check("08.2", output_shapes)
 #
 # <div lang="zh">
 #
-# 在笔记本里，改一改钩子，再运行一次单元格，是常有的事。下面的函数 `run_the_cell` 就代表这样一个单元格。我们让它运行三次，再做一次前向传播。**先猜。**
+# 在笔记本里，改一改钩子，再运行一次单元格，是常有的事。下面的函数 `run_the_cell` 就代表这样一个单元格。我们让它运行三次，再做一次前向传播。钩子一共触发几次？**先猜。**
 #
 # </div>
 # <div lang="en">
@@ -614,15 +681,19 @@ print("removed:", len(remove_hooks(layer, owner="user")), " left:", len(list_hoo
 #
 # <div lang="zh">
 #
-# 三次，因为重新运行单元格只会再加一个钩子。旧的还在，它们的句柄却已经丢了。`list_hooks` 仍然找得到它们（上面每行是种类、在队伍里的位置和函数），`remove_hooks` 能把它们取下；`owner="user"` 指函数是你自己写的，不是 PyTorch 或别的库的。
+# 钩子触发了三次，因为重新运行单元格只会再加一个钩子。旧的钩子还在，它们的句柄却已经丢了。
+#
+# `list_hooks` 仍然找得到它们，上面每一行就是一个钩子的种类、在队伍里的位置和函数。`remove_hooks` 能把它们取下。写上 `owner="user"`，就只取下函数是你自己写的钩子，不取 PyTorch 或别的库的。
 #
 # </div>
 # <div lang="en">
 #
 # The hook fires three times, because running the cell again only adds one more hook. The old ones stay, and their
-# handles are lost. `list_hooks` still finds them (each line above gives the kind, the place in the queue and the
-# function), and `remove_hooks` takes them off. With `owner="user"` it takes off only hooks whose function is yours,
-# not PyTorch's or another library's.
+# handles are lost.
+#
+# `list_hooks` still finds them: each line above gives the kind of a hook, its place in the queue and its function.
+# `remove_hooks` takes them off. With `owner="user"` it takes off only hooks whose function is yours, not PyTorch's or
+# another library's.
 #
 # </div>
 # </div>
@@ -632,19 +703,27 @@ print("removed:", len(remove_hooks(layer, owner="user")), " left:", len(list_hoo
 #
 # <div lang="zh">
 #
-# 接手一个模型，怎么知道它的钩子有什么毛病？下面的 Transformer 层里故意放了几处：例如有的钩子叠了三层，有的把输出连着计算图留了下来。`diagnose` 盯着所有钩子运行模型，把毛病逐个说出来。`HookInspector` 是一个控件，选中一个钩子就能把它取下，按“撤销”就放回原处。它用的是一个副本，放心试。
+# 接手一个模型，怎么知道它的钩子有什么毛病？本课程有两样工具。第一样是 `diagnose`，它盯着所有钩子运行模型，把毛病逐个说出来。
 #
-# `out_proj` 是自注意力的最后一层，上面也挂了一个钩子。`block` 运行一次。**先猜。**
+# 第二样是控件 `HookInspector`，选中一个钩子就能把它取下，按“撤销”就放回原处。它用的是一个副本，可以放心试。
+#
+# 下面的 Transformer 层里，我们故意放了几处毛病。例如，有一个钩子叠了三层，还有一个把输出连着计算图留了下来。
+#
+# `out_proj` 是自注意力的最后一层，上面也挂了一个钩子。`block` 运行一次，这个钩子触发几次？**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# How do you find out what is wrong with the hooks of a model that somebody hands you? We have put some faults into
-# the Transformer layer below: one hook is stacked three times, for example, and another keeps outputs together with
-# their graph. `diagnose` runs the model, watches its hooks and names the faults. `HookInspector` is a widget in which
-# you can choose a hook, remove it, and put it back with “Undo”. It works on a copy, so feel free to try.
+# How do you find out what is wrong with the hooks of a model that somebody hands you? This course has two tools for it.
+# The first, `diagnose`, runs the model, watches its hooks and names the faults.
 #
-# `out_proj` is the last layer of self-attention, and it has a hook as well. `block` runs once. How often does that
+# The second, `HookInspector`, is a widget in which you can choose a hook, remove it, and put it back with “Undo”. It
+# works on a copy, so feel free to try.
+#
+# We have put some faults into the Transformer layer below. One hook is stacked three times, for example, and another
+# keeps outputs together with their graph.
+#
+# `out_proj` is the last layer of self-attention, and it has a hook as well. When `block` runs once, how often does that
 # hook fire? **Guess first.**
 #
 # </div>
@@ -685,7 +764,7 @@ HookInspector(copy.deepcopy(block), x)  # a copy to play with, its hooks include
 #
 # <div lang="zh">
 #
-# `out_proj` 上的钩子一次也不触发（torch 2.15.0）：`MultiheadAttention` 只取这一层的权重和偏置，自己去算，并不调用它。要看注意力的输出，就挂在 `self_attn` 上。
+# `out_proj` 上的钩子一次也不触发（torch 2.15.0）。`MultiheadAttention` 只取这一层的权重和偏置，自己去算，并不调用这一层。要看注意力的输出，就把钩子挂在 `self_attn` 上。
 #
 # </div>
 # <div lang="en">
@@ -698,18 +777,22 @@ HookInspector(copy.deepcopy(block), x)  # a copy to play with, its hooks include
 #
 # <div lang="zh">
 #
-# `diagnose` 还找到了别的：`linear1` 上叠了钩子（8.6 节）；`kept` 留着计算图（5.4 节），而且每运行一次就多一份。最后一条与保存有关，8.8 节再说。
+# `diagnose` 还找到了别的毛病。`linear1` 上叠了钩子（8.6 节）。`kept` 留着计算图，每运行一次就多一份（5.4 节）。最后一条与保存有关，留到 8.8 节再说。
 #
-# 钩子看到什么，还要看模块走哪条路。`TransformerEncoderLayer` 在 `eval()` 加 `no_grad()` 时可以走一条快速路径（还要 `batch_first=True`）。平常，全局钩子在这一层数到 9 次调用，它自己 1 次，里面的模块 8 次。**先猜。**
+# 钩子看到什么，还取决于模块走哪条路。`TransformerEncoderLayer` 有一条快速路径：设了 `batch_first=True`，又处于 `eval()` 和 `no_grad()` 时，它就可以走这条路。
+#
+# 我们用一个全局钩子来数调用的次数。平常，它在这一层数到 9 次：这一层自己 1 次，里面的模块 8 次。走快速路径时，它数到几次？**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# `diagnose` has found more. Hooks are stacked on `linear1` (section 8.6), and `kept` holds graphs, one more with
-# every run (section 5.4). The last finding is about saving, and we come to it in section 8.8.
+# `diagnose` has found more. Hooks are stacked on `linear1` (section 8.6). `kept` holds graphs, and every run adds one
+# more (section 5.4). The last finding is about saving, and we come to it in section 8.8.
 #
-# What hooks see also depends on the path that a module takes. `TransformerEncoderLayer` has a fast path for `eval()`
-# with `no_grad()` (and `batch_first=True`). Normally a global hook counts 9 calls here, 1 of the layer itself and 8
+# What hooks see also depends on the path that a module takes. `TransformerEncoderLayer` has a fast path, which it can
+# take if it was made with `batch_first=True` and runs under `eval()` and `no_grad()`.
+#
+# To see which way it went, we let a global hook count the calls. Normally it counts 9 here, 1 of the layer itself and 8
 # of modules inside. How many does it count on the fast path? **Guess first.**
 #
 # </div>
@@ -742,14 +825,17 @@ with torch.no_grad():
 #
 # <div lang="zh">
 #
-# 快速路径用一个融合的运算代替了所有子模块，所以全局钩子只数到 1 次调用。里面一有前向钩子，PyTorch 就不走快速路径，于是又数到 9 次：看一眼，就改变了模型的运行方式。
+# 快速路径用一个融合的运算代替了所有子模块，所以全局钩子只数到 1 次调用。
+#
+# 可是，里面一有前向钩子，PyTorch 就不走快速路径，于是又数到 9 次。看一眼，就改变了模型的运行方式。
 #
 # </div>
 # <div lang="en">
 #
-# The fast path replaces all children by one fused operation, so a global hook counts only 1 call. If there is a
-# forward hook inside, PyTorch does not take the fast path, and the global hook counts 9 again. Looking at the model
-# changes how it runs.
+# The fast path replaces all children by one fused operation, so a global hook counts only 1 call.
+#
+# If there is a forward hook inside, PyTorch does not take the fast path, and the global hook counts 9 again. Looking at
+# the model changes how it runs.
 #
 # </div>
 # </div>
@@ -760,9 +846,9 @@ with torch.no_grad():
 #
 # <div lang="zh">
 #
-# 有人挂了钩子，忘了取下。还要用的，你手里有句柄；其余的都该清掉。
+# 有人在模型上挂了钩子，忘了取下。其中有些还要用，它们的句柄在你手里；其余的都该清掉。
 #
-# 写 `remove_leaked(model, handles)`：留下句柄在 `handles` 里的钩子，取下 `list_hooks(model)` 列出的、模块上的其余钩子。返回它们所在模块的名字（列表或元组，每个钩子一项，次序不限）。
+# 写 `remove_leaked(model, handles)`。它留下句柄在 `handles` 里的钩子，取下 `list_hooks(model)` 列出的、模块上的其余钩子，再返回这些钩子所在模块的名字（列表或元组，每个钩子一项，次序不限）。
 #
 # - 不论种类都取，`model` 自己身上的也算。
 # - 句柄有 `.id`；`list_hooks` 给出的每个钩子有 `.id`、`.path` 和 `.remove()`。
@@ -773,9 +859,8 @@ with torch.no_grad():
 # Somebody has forgotten hooks on a model. You have the handles of those that are still needed, and want to clean up
 # the rest.
 #
-# Write `remove_leaked(model, handles)`. It keeps the hooks of `handles` and takes off all others that
-# `list_hooks(model)` lists on modules. Return the names of their modules (a list or tuple, one entry per hook, any
-# order).
+# Write `remove_leaked(model, handles)`. It keeps the hooks of `handles`, takes off all others that `list_hooks(model)`
+# lists on modules, and returns the names of their modules (a list or tuple, one entry per hook, any order).
 #
 # - Take off hooks of any kind, those on `model` itself included.
 # - Handles have `.id`; hooks from `list_hooks` have `.id`, `.path` and `.remove()`.
@@ -809,9 +894,9 @@ check("08.3", remove_leaked)
 #
 # <div lang="zh">
 #
-# 8.6 节里，单元每运行一次，就多叠一个钩子。这个毛病可以不犯：把句柄放在单元之外，注册之前先取下旧的。
+# 8.6 节里，单元每运行一次，就多叠一个钩子。要避免这个毛病，可以把句柄放在单元之外，注册新的钩子之前先取下旧的。
 #
-# 写 `register_once(handles, name, module, hook)`：字典 `handles` 按名字存着句柄。若已有 `name`，先取下那个钩子；再把前向钩子 `hook` 挂到 `module` 上，句柄存进 `handles[name]`，并返回它。
+# 写 `register_once(handles, name, module, hook)` 来做这件事。字典 `handles` 按名字存着句柄。如果里面已有 `name`，就先取下那个钩子。然后把前向钩子 `hook` 挂到 `module` 上，把句柄存进 `handles[name]`，并返回它。
 #
 # - 别的名字和别人的钩子都不要动。
 # - `name` 可以是空字符串。
@@ -823,8 +908,8 @@ check("08.3", remove_leaked)
 # In 8.6, every run of the cell stacked one more hook. You can avoid that if you keep the handle outside of the cell,
 # and take the old hook off before you register the new one.
 #
-# Write `register_once(handles, name, module, hook)`, where the dictionary `handles` holds one handle per name. If it
-# already has `name`, take that hook off. Then register `hook` as a forward hook on `module`, store its handle in
+# Write `register_once(handles, name, module, hook)` to do this. The dictionary `handles` holds one handle per name. If
+# it already has `name`, take that hook off. Then register `hook` as a forward hook on `module`, store its handle in
 # `handles[name]` and return it.
 #
 # - Leave other names and other people's hooks alone.
@@ -857,14 +942,18 @@ check("08.4", register_once)
 #
 # <div lang="zh">
 #
-# 做实验之前，常常先复制一个模型，免得动了原来的。可是它的钩子会怎样？下面给一层挂一个前向钩子，给它的权重挂一个张量钩子，再用 `deepcopy` 复制这一层，只运行副本。**先猜。**
+# 做实验之前，常常先复制一个模型，免得动了原来的。可是它的钩子会怎样？
+#
+# 下面给一层挂一个前向钩子，给它的权重挂一个张量钩子。然后用 `deepcopy` 复制这一层，只运行副本。副本上会有哪些钩子？**先猜。**
 #
 # </div>
 # <div lang="en">
 #
 # Before an experiment it is a good habit to copy the model, so that the original stays as it is. But what happens to
-# its hooks? Below, we register a forward hook on a layer and a tensor hook on its weight. Then we copy the layer with
-# `deepcopy`, and run only the copy. Which hooks will the copy have? **Guess first.**
+# its hooks?
+#
+# Below, we register a forward hook on a layer and a tensor hook on its weight. Then we copy the layer with `deepcopy`,
+# and run only the copy. Which hooks will the copy have? **Guess first.**
 #
 # </div>
 
@@ -897,19 +986,23 @@ taken = remove_hooks(twin, owner="user")
 # %% [markdown]
 # <div lang="zh">
 #
-# 副本也有模块的那个钩子。可是 `deepcopy` 不复制函数，两层调用的是同一个函数，所以副本一运行，结果就写进**原来的**列表。张量钩子则丢了，因为 `deepcopy` 用原来的数造了一个新参数，没有把钩子带过去。
+# 副本也有模块的那个钩子。可是 `deepcopy` 不复制函数，两层调用的是同一个函数，所以副本一运行，结果就写进了**原来的**列表。
 #
-# 保存模型时又怎样？我们用 `torch.save` 保存 8.7 节的 `block`，那些钩子还在上面，其中有一个 `lambda`。**先猜。**
+# 张量钩子则丢了。`deepcopy` 用原来的数造了一个新参数，没有把钩子带过去。
+#
+# 保存模型时，钩子又会怎样？我们把 8.7 节的 `block` 交给 `torch.save`。那些钩子还在上面，其中有一个是 `lambda`。能存下来吗？**先猜。**
 #
 # </div>
 # <div lang="en">
 #
 # The copy has the hook of the module, too. But `deepcopy` does not duplicate functions, so both layers call the same
-# function. When the copy runs, the result therefore goes into the **original's** list. The tensor hook is lost, because
-# `deepcopy` builds a new parameter from the numbers of the old one and does not carry hooks over.
+# function. When the copy runs, the result therefore goes into the **original's** list.
 #
-# What happens when a model is saved? We give the `block` of section 8.7 to `torch.save`. Its hooks are still on it, and
-# one of them is a `lambda`. **Guess first.**
+# The tensor hook is lost. `deepcopy` builds a new parameter from the numbers of the old one and does not carry hooks
+# over.
+#
+# What happens to hooks when a model is saved? We give the `block` of section 8.7 to `torch.save`. Its hooks are still
+# on it, and one of them is a `lambda`. Can it be saved? **Guess first.**
 #
 # </div>
 
@@ -940,9 +1033,9 @@ print("without hooks:", try_to_save(block))
 #
 # <div lang="zh">
 #
-# 句柄只管原来那个模型上的钩子，取不下副本上的，那里要用 `remove_hooks`。参数的张量钩子不会复制，要在副本上重新注册。
+# 句柄只管原来那个模型上的钩子，取不下副本上的，所以在副本上要用 `remove_hooks`。参数的张量钩子不会复制，要在副本上重新注册。
 #
-# `torch.save(model)` 连模块的钩子一起存，而函数只存名字。`lambda` 和函数里定义的函数，按名字找不到，所以一遇到就出错。请改存 `state_dict()`，里面没有钩子。
+# `torch.save(model)` 连模块的钩子一起存，而函数只存名字。如果钩子是 `lambda`，或者是在函数里定义的函数，就按名字找不到它，保存就会出错。请改存 `state_dict()`，里面没有钩子。
 #
 # </div>
 # <div lang="en">
@@ -962,14 +1055,18 @@ print("without hooks:", try_to_save(block))
 #
 # <div lang="zh">
 #
-# 最后看看编译过的模型。我们用 `torch.compile` 编译一个模型，运行一次，然后才在它的第一层上挂一个前向钩子。（`backend="eager"` 不需要 C++ 编译器，前向钩子的行为和默认后端一样。）**先猜。**
+# 最后看看编译过的模型。我们用 `torch.compile` 编译一个模型，运行一次，然后才在它的第一层上挂一个前向钩子。这里用 `backend="eager"`，因为它不需要 C++ 编译器，而前向钩子的行为和默认后端一样。
+#
+# 再运行一次，这个钩子会触发吗？**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# Finally, we look at compiled models. We compile a model with `torch.compile` and run it once. Only then do we
-# register a forward hook on its first layer. (`backend="eager"` needs no C++ compiler, and forward hooks behave as
-# with the default one.) Will the hook fire? **Guess first.**
+# Finally, we look at compiled models. We compile a model with `torch.compile` and run it once. Only then do we register
+# a forward hook on its first layer. We use `backend="eager"`, because it needs no C++ compiler, and forward hooks
+# behave as with the default one.
+#
+# When the model runs again, will the hook fire? **Guess first.**
 #
 # </div>
 
@@ -1005,14 +1102,18 @@ torch.compiler.reset()
 #
 # <div lang="zh">
 #
-# 编译时一个钩子也没有的层，编译好的代码不会再查看有没有新的，也不警告（torch 2.15.0）。所以要先挂钩子再编译，或者用 `set_stance("force_eager")`，在它的范围里暂时不用编译好的代码。
+# 如果一个层在编译时一个钩子也没有，编译好的代码就不会再查看有没有新的，也不警告（torch 2.15.0）。
+#
+# 所以要先挂钩子，再编译。或者用 `set_stance("force_eager")`，在它的范围里暂时不用编译好的代码。
 #
 # </div>
 # <div lang="en">
 #
 # If a layer had no hooks when it was compiled, the compiled code does not look for new ones, and gives no warning
-# (torch 2.15.0). So register hooks before you compile, or use `set_stance("force_eager")`, which sets compiled code
-# aside for as long as it is in force.
+# (torch 2.15.0).
+#
+# So register hooks before you compile, or use `set_stance("force_eager")`, which sets compiled code aside for as long
+# as it is in force.
 #
 # </div>
 # </div>
@@ -1022,38 +1123,51 @@ torch.compiler.reset()
 #
 # <div lang="zh">
 #
-# 嵌套的模块像括号（8.2 节），括号可以数。全局的前置钩子看得见每个左括号，全局的前向钩子看得见每个右括号（`forward` 抛出异常时没有，见 8.3 节）。连 `model.modules()` 不认识的模块，它们也看得见，除非在早已编译好的代码里面（8.9 节）。数一数此刻还有几个没有合上，就知道谁在谁里面运行。
+# 此刻是谁在谁里面运行？这可以用钩子来回答，因为嵌套的模块像括号（8.2 节），而括号是可以数的。一个模块开始运行，就多一个左括号；它运行完了，就多一个右括号。数一数还没有合上的括号，就知道现在在第几层里面。
+#
+# 不必给每个模块都挂上钩子。一个全局的前置钩子，看得见每个左括号；一个全局的前向钩子，看得见每个右括号。连 `model.modules()` 不认识的模块，它们也看得见。
+#
+# 有两种情形不同。`forward` 抛出异常时，它的右括号看不见（8.3 节）。在早已编译好的代码里面，什么括号都看不见（8.9 节）。
 #
 # </div>
 # <div lang="en">
 #
-# Section 8.2 compared nested modules to brackets, and brackets can be counted. A global pre-hook sees each of them
-# open, and a global forward hook sees it close (unless `forward` raises, section 8.3). Both hooks even see modules
-# that `model.modules()` does not know, but none inside code that was compiled before (section 8.9). Count the
-# brackets that are open at a given moment, and you know who is running inside whom.
+# Who is running inside whom at a given moment? Hooks can answer this, because nested modules are like brackets (section
+# 8.2), and brackets can be counted. When a module begins to run, a bracket opens, and when the module is done, its
+# bracket closes. The brackets that are open at a given moment tell you how deep inside the model you are.
+#
+# You need not hook every module for this. One global pre-hook sees each bracket open, and one global forward hook sees
+# it close. They even see modules that `model.modules()` does not know.
+#
+# Two cases are different. If `forward` raises, its bracket is not seen to close (section 8.3). And inside code that was
+# compiled before, no bracket is seen at all (section 8.9).
 #
 # </div>
-#
+
+# %% [markdown]
 # ### 练习 08.5：谁在谁里面运行 · Exercise 08.5: Who runs inside whom
 #
 # ●●●● · 10 min
 #
 # <div lang="zh">
 #
-# 面对陌生的模型，先看谁调用谁。写 `outline(model, x)`：运行一次 `model(x)`，返回一个列表，每次调用一对：深度和类名，例如 `(0, "Linear")`，按**开始**的次序。
+# 面对陌生的模型，最先想知道的是谁调用谁。把括号数出来，就有了一份这样的提纲。
 #
-# - `model` 的深度是 `0`，它直接调用的是 `1`，依此类推：看谁调用的，不看名字。
+# 写 `outline(model, x)`。它运行一次 `model(x)`，返回一个列表，每次调用一对：深度和类名，例如 `(0, "Linear")`。各对按调用**开始**的次序排列。
+#
+# - `model` 的深度是 `0`，它直接调用的模块是 `1`，依此类推：看谁调用的，不看名字。
 # - 类名是 `type(module).__name__`。
 # - 运行的是 `model` 本身，不是副本，输出不改。
-# - 两个全局钩子都要取下，模型抛出异常时也一样，异常照样传出去。（`model` 里面不会接住异常。）
+# - 两个全局钩子都要取下，模型抛出异常时也一样，异常原样传出去。（`model` 里面不会接住异常。）
 # - 别人的钩子和模型的模式都不变。
 #
 # </div>
 # <div lang="en">
 #
-# In an unfamiliar model, you first want to see who calls whom. Write `outline(model, x)`, which runs `model(x)` once.
-# Return a list with a pair for each call, its depth and the class name, such as `(0, "Linear")`, in the order in
-# which the calls **begin**.
+# In an unfamiliar model, you first want to see who calls whom. Counting brackets gives you an outline of it.
+#
+# Write `outline(model, x)`, which runs `model(x)` once. It returns a list with a pair for each call, its depth and the
+# class name, such as `(0, "Linear")`. The pairs stand in the order in which the calls **begin**.
 #
 # - `model` is at depth `0`, the modules that it calls directly are at `1`, and so on. What counts is who calls, not
 #   the names.
@@ -1098,7 +1212,7 @@ check("08.5", outline)
 # <div lang="zh">
 #
 # 1. `Linear` 这样的层，事件的次序是：`forward_pre`、`forward`；然后是 `output_grad`、`backward_pre`、参数的两个、`backward`、`input_grad`。在前向钩子里挂的 `output_grad` 在 `backward_pre` 之后。输入不需要梯度时，`backward` 提前。
-# 2. 模块像括号一样嵌套：前置钩子看见它打开，前向钩子看见它合上。全局钩子看得见每一个模块，先于模块自己的钩子；用完马上取下。
+# 2. 模块像括号一样嵌套：前置钩子看见它打开，前向钩子看见它合上。全局钩子看得见每一个模块，先于模块自己的钩子触发。用完要马上取下。
 # 3. 名字放在钩子里，不放在模块上。
 # 4. 句柄放在单元格之外，注册之前先取下旧的。
 # 5. 钩子从不触发，或者触发太多次时，先看 `list_hooks`，再用 `diagnose`。
@@ -1136,15 +1250,19 @@ check("08.5", outline)
 #
 # <div lang="zh">
 #
-# 全局钩子，PyTorch 自己也在用。`FlopCounterMode` 统计模型的运算量时，要知道眼下是哪个模块在运行。它用的 `ModuleTracker`，注册的正是练习 08.5 里的那一对全局钩子，离开 `with` 时就取下。你自己写过这一对，源代码就看得懂了，搜索 `torch/utils/module_tracker.py` 就能找到。下面是你到目前为止的进度。
+# 全局钩子，PyTorch 自己也在用。`FlopCounterMode` 统计模型的运算量时，要知道眼下是哪个模块在运行。为此它用 `ModuleTracker`，这个类注册的正是练习 08.5 里的那一对全局钩子，离开 `with` 时就取下。
+#
+# 这一对你自己写过，所以它的源代码你也看得懂，就在 `torch/utils/module_tracker.py` 里。下面是你到目前为止的进度。
 #
 # </div>
 # <div lang="en">
 #
 # Global hooks are at work in PyTorch itself. When `FlopCounterMode` counts the operations of a model, it has to know
 # which module is running at the moment. So it uses a `ModuleTracker`, which registers the same pair of global hooks as
-# exercise 08.5 and removes them at the end of the `with` block. You wrote that pair yourself, so you can read its
-# source: search for `torch/utils/module_tracker.py`. Below you see your progress so far.
+# exercise 08.5 and removes them at the end of the `with` block.
+#
+# You wrote that pair yourself, so you can read its source, which is in `torch/utils/module_tracker.py`. Below you see
+# your progress so far.
 #
 # </div>
 
