@@ -27,20 +27,24 @@ LanguageToggle()
 #
 # <div lang="zh">
 #
-# 第 10 课给五次训练看了病。这里是急诊室：`admit(seed, fault)` 收治一个病人，也就是一个小网络，加上它的优化器和几十批数据。`patient.build()` 给出 `(model, optimizer)`，每次都是同样的初始值；`patient.data` 是那些数据。`fault` 是十种故障之一，或者健康；不写，就由 `seed` 来抽，谁也不告诉你。最后一节的病人就没有标签。
+# 第 10 课里，你有时间慢慢检查五次训练。这里是急诊室。一个病人就是一个小网络，连同它的优化器和几十批数据。它也许是健康的，也许有十种故障中的一种，要由你来诊断。
 #
-# 先看有标签的，每种一个。`train` 就是人人都写的训练循环，返回每一步的损失；每一步用的都是没有见过的数据。
+# `admit(seed, fault)` 收治一个病人。`patient.build()` 给出 `(model, optimizer)`，每次都是同样的初始值；`patient.data` 是那些数据。如果不写 `fault`，就由 `seed` 来抽，抽到什么，谁也不告诉你。最后一节的病人就是这样来的，没有标签。
 #
-# **先猜一猜**：下面只有两个数，第一步的损失和最后 5 步的平均。哪几个病人，从这两个数就看得出有病？
+# 我们先看有标签的病人，每种一个。`train` 就是人人都写的训练循环，它返回每一步的损失。每一步用的数据，网络都没有见过。
+#
+# **先猜一猜**：下面只印两个数，第一步的损失和最后 5 步的平均。只看这两个数，能看出哪几个病人有病？
 #
 # </div>
 # <div lang="en">
 #
-# In lesson 10 you had time to examine five runs. This is the emergency room. `admit(seed, fault)` takes in a patient:
-# a small network with its optimizer and a few dozen batches of data. `patient.build()` gives you
-# `(model, optimizer)`, always with the same initial values, and `patient.data` holds the batches. `fault` is one of
-# ten faults, or healthy. If you leave it out, `seed` draws one and nobody tells you which. The patient of the last
-# section comes in that way, without a label.
+# In lesson 10 you had time to examine five runs. This is the emergency room. A patient is a small network with its
+# optimizer and a few dozen batches of data. It may be healthy, or it may have one of ten faults, and the diagnosis is
+# up to you.
+#
+# `admit(seed, fault)` takes in a patient. `patient.build()` gives you `(model, optimizer)`, always with the same
+# initial values, and `patient.data` holds the batches. If you leave `fault` out, `seed` draws it, and nobody tells
+# you what was drawn. The patient of the last section comes in that way, without a label.
 #
 # We begin with labelled patients, one of each kind. `train` is the training loop that everybody writes. It returns
 # the loss of each step, and the data of every step are new to the network.
@@ -66,9 +70,9 @@ for fault in (HEALTHY, *FAULTS):
 # %% [markdown]
 # <div lang="zh">
 #
-# `frozen_layer`、`detached_branch`、`norm_in_eval`、`forgotten_hook` 的损失，和健康的一样降了下去。只看损失，你会放他们回家。其余几个不如它，可损失说不出是什么病。
+# `frozen_layer`、`detached_branch`、`norm_in_eval`、`forgotten_hook` 的损失，和健康的一样降了下去。只看损失，你会放这四个病人回家。其余的病人学得没有这么好，可是从损失里看不出他们得的是什么病。
 #
-# 要往里面看，就得有仪表，仪表可以用钩子来做。我们一件一件地做，每件先用在最需要它的病人身上。
+# 要看到网络里面，就得有仪表。我们用钩子来做仪表，一次做一件，每件先用在最需要它的病人身上。
 #
 # </div>
 # <div lang="en">
@@ -86,16 +90,16 @@ for fault in (HEALTHY, *FAULTS):
 #
 # <div lang="zh">
 #
-# 这个病人是 `vanishing`，梯度消失，所以要看每一层的梯度。用前向钩子，在每个线性层的输出上挂一个张量钩子；反向传播走到那里，它就记下梯度的范数。
+# 第一个病人是 `vanishing`，它的梯度会消失，所以我们要看每一层的梯度。办法是在每个线性层上挂一个前向钩子，由它给这一层的输出挂上张量钩子。反向传播走到那里，张量钩子就记下梯度的范数。
 #
 # **先猜一猜**：从最后一层往前，梯度是到某一层突然没有的，还是一层一层小下去的？
 #
 # </div>
 # <div lang="en">
 #
-# Our first patient has `vanishing` gradients, so we want to see the gradient of every layer. A forward hook sets a
-# tensor hook on the output of every linear layer. When the backward pass gets there, the tensor hook notes the norm
-# of the gradient.
+# Our first patient has `vanishing` gradients, so we want to see the gradient of every layer. To get at it, we put a
+# forward hook on every linear layer, and this hook sets a tensor hook on the layer's output. When the backward pass
+# gets there, the tensor hook notes the norm of the gradient.
 #
 # **Guess first**: going from the last layer to the first, is the gradient suddenly gone at some layer, or does it
 # shrink layer by layer?
@@ -130,15 +134,15 @@ for name, norm in gradient_norms(admit(2, "vanishing")).items():
 # %% [markdown]
 # <div lang="zh">
 #
-# 梯度是一层一层小下去的，每往前一层，大约只剩三分之一到五分之一（只印一位数字，看不大准），不能怪哪一层。
+# 梯度是一层一层小下去的。每往前一层，大约只剩三分之一到五分之一；印出来的只有一位数字，所以这只是个大概。可见不是某一层单独的错。
 #
-# 我们看的是损失对这一层**输出**的梯度，它比参数的 `.grad` 好用，因为没有参数的层也有这个梯度。
+# 我们看的是损失对每一层**输出**的梯度，而不是参数的 `.grad`。这样更有用，因为没有参数的层也有这样的梯度。
 #
 # </div>
 # <div lang="en">
 #
-# The gradient shrinks layer by layer, each time by a factor of about three to five (one printed digit does not tell
-# more exactly). No single layer is to blame.
+# The gradient shrinks layer by layer. Each layer makes it smaller by a factor of about three to five, as far as one
+# printed digit can tell. So no single layer is to blame.
 #
 # We measure the gradient with respect to the **output** of a layer, and not the `.grad` of its parameters. This is
 # more useful, because layers without parameters have such a gradient as well.
@@ -152,33 +156,32 @@ for name, norm in gradient_norms(admit(2, "vanishing")).items():
 #
 # <div lang="zh">
 #
-# 上面的函数只看一步。要看整个训练，就得在每次调用时，记下每一层的激活和梯度有多大。
+# 上面的函数只看一步。现在我们要一组一直接着的仪表：你照常训练，训练完了再查，每次调用时每一层的激活和梯度各有多大。
 #
-# 写上下文管理器 `instruments(model)`：`with instruments(model) as rows:` 里，每调用一次 `model`，列表 `rows` 就多一个字典：键是层的名字，值是列表 `[activation, gradient]`，也就是两个范数，都是 Python 的数。
+# 写上下文管理器 `instruments(model)`，用法是 `with instruments(model) as rows:`。在它里面，每调用一次 `model`，列表 `rows` 就多一个字典：键是层的名字，值是列表 `[activation, gradient]`，即激活和梯度的范数，都是 Python 的数。
 #
-# - 这里的「层」是没有子模块的模块。运行了的层才记，按运行的次序。一次调用里，每层至多运行一次。
+# - 这里的「层」是没有子模块的模块。运行了才记，按运行的次序。一次调用里，每层至多运行一次。
 # - 激活的范数，这一层一运行完就要记下来。
-# - 梯度是损失对这一层输出的梯度。它要到反向传播时才来，也可能永远不来；来之前写 `None`。
+# - 梯度是损失对这一层输出的梯度。它到反向传播时才来，也可能永远不来；来之前写 `None`。
 # - 有的调用在 `no_grad` 里，有的 ReLU 是就地的，几次调用可能共用一次反向传播，都要记对。
 # - 结束时取下钩子，出了异常也一样。
 #
 # </div>
 # <div lang="en">
 #
-# The function above reads only one step. To see how a whole run develops, we write down two numbers for every layer in
-# every call: how large its activation is, and how large its gradient is.
+# The function above reads only one step. Now we want instruments that stay on for a whole run: you train as usual,
+# and then look up how large the activation and the gradient of each layer were in each call.
 #
-# Write the context manager `instruments(model)`. Inside `with instruments(model) as rows:` each call of `model` adds a
-# dictionary to the list `rows`. The keys are the names of the layers. Each value is a list `[activation, gradient]`:
-# two norms, both Python numbers.
+# Write the context manager `instruments(model)`, to be used as `with instruments(model) as rows:`. Each call of
+# `model` then adds a dictionary to the list `rows`. It maps the name of a layer to a list `[activation, gradient]`,
+# the norms of both as Python numbers.
 #
-# - A layer here is a module without children. List the layers that ran, in the order of running. In one call, no layer
-#   runs twice.
-# - The norm of the activation must be in the list as soon as the layer has run.
+# - A layer here is a module without children. List the layers that ran, in the order of running. In one call, no
+#   layer runs twice.
+# - The norm of the activation must be there as soon as the layer has run.
 # - The gradient is that of the loss with respect to the layer's output. It comes only in backward, and perhaps never,
-#   so put `None` until it arrives.
-# - The readings must also be right for calls under `no_grad`, for in-place ReLUs, and when one backward pass covers
-#   several calls.
+#   so put `None` until then.
+# - The readings must be right under `no_grad`, for in-place ReLUs, and when one backward covers several calls.
 # - Take the hooks off at the end, even after an exception.
 #
 # </div>
@@ -219,20 +222,23 @@ check("15.1", instruments)
 #
 # <div lang="zh">
 #
-# ReLU 输出一些零很正常。要紧的是，一个单元（在卷积层里就是一个通道）是不是对**任何**样本都是零。这样的单元只输出零，自己的权重得到的梯度也就是零，除非前面的层变了，它很难再活过来。第二个病人是 `dying_relus`，旁边放一个健康的。
+# ReLU 输出一些零很正常。要紧的是，有没有哪个单元对**任何**样本都是零。这样的单元只输出零，它自己的权重得到的梯度也就是零，所以除非前面的层变了，它很难再活过来。在卷积层里，一个单元指的是一个通道。
 #
-# **先猜一猜**：整个训练里，病人有多少单元从来没有为正？这和「激活里零的比例」是一回事吗？
+# 第二个病人是 `dying_relus`。我们在它旁边放一个健康的病人，来做比较。
+#
+# **先猜一猜**：在整个训练里，病人有多少单元从来没有为正？只看激活里零的比例，看得出这个数吗？
 #
 # </div>
 # <div lang="en">
 #
-# It is normal for a ReLU to put out many zeros. What matters is whether a unit (in a convolution, a channel) is zero
-# for **every** sample. Such a unit puts out nothing but zeros, so the gradient of its own weights is zero as well,
-# and it will hardly recover unless the layers before it change. Our second patient has `dying_relus`, and we examine
-# a healthy one beside it.
+# It is normal for a ReLU to put out many zeros. What matters is whether one of its units is zero for **every**
+# sample. Such a unit puts out nothing but zeros, so the gradient of its own weights is zero as well. That is why it
+# will hardly recover unless the layers before it change. In a convolution, a unit means a channel.
 #
-# **Guess first**: how many of the patient's units are never positive in the whole run? And is that the same as the
-# share of zeros among the activations?
+# Our second patient has `dying_relus`. We examine a healthy one beside it, to compare.
+#
+# **Guess first**: how many of the patient's units are never positive in the whole run? And could you tell that number
+# from the share of zeros among the activations?
 #
 # </div>
 
@@ -271,15 +277,19 @@ for patient in (admit(3, HEALTHY), admit(2, "dying_relus")):
 # %% [markdown]
 # <div lang="zh">
 #
-# 不是一回事。健康的层里零也占一半左右，可是这里每个单元总有为正的时候（别的健康病人身上，也许有几个从不为正）。零的比例到了 1.0 固然可疑，可要是一半单元死了，另一半总是为正，比例又是 0.5。所以要一个单元一个单元地数，死的和活的才分得开。
+# 数零和数死掉的单元不是一回事。在这个健康的网络里，激活有一半左右是零，可是每个单元都有为正的时候。别的健康病人身上，也许会有几个单元从不为正。
+#
+# 零的比例甚至会把死掉的单元藏起来。假设一半单元死了，另一半总是为正，那么零的比例就是 0.5，和健康的网络一样。比例到了 1.0，当然可疑，可是不能等到那时。要分清死的和活的，就得一个单元一个单元地看。
 #
 # </div>
 # <div lang="en">
 #
-# Counting zeros is not the same as counting dead units. In a healthy layer about half of the activations are zero,
-# too, but here each of its units is positive at some time (in other healthy patients a few units may never be). A
-# share of 1.0 is suspicious. But if half of the units are dead and the others always positive, the share is 0.5
-# again, which looks like health. To tell the dead from the living, you have to look at each unit.
+# Counting zeros is not the same as counting dead units. In this healthy network about half of the activations are
+# zero, and yet each of its units is positive at some time. In other healthy patients, a few units may never be.
+#
+# The share of zeros can even hide the dead. Suppose that half of the units are dead and the others are always
+# positive. Then the share is 0.5, which looks like health. A share of 1.0 is suspicious, of course, but you cannot
+# wait for that. To tell the dead from the living, you have to look at each unit.
 #
 # </div>
 
@@ -288,20 +298,24 @@ for patient in (admit(3, HEALTHY), admit(2, "dying_relus")):
 #
 # <div lang="zh">
 #
-# 梯度有多大是一回事，参数动了多少是另一回事，中间隔着学习率、动量和优化器自己的缩放。那就直接量：优化器走一步之前和之后，各有一种钩子。**更新比例**是移动的范数除以移动之前的范数。下面量四个病人的第一个权重。
+# 梯度大，参数不一定动得多；梯度小，参数也不一定动得少。两者之间还隔着学习率、动量和优化器自己的缩放。所以我们直接去量参数动了多少。
 #
-# **先猜一猜**：健康的一步移动多少，万分之几、百分之几，还是几成？另外三个病人，谁和他不同？
+# 优化器走一步之前和之后，各有一种钩子。我们让两个钩子各留一份权重，前后一比，就知道它动了多少。移动的范数除以移动之前的范数，叫做**更新比例**。
+#
+# 下面量四个病人的第一个权重。**先猜一猜**：健康的病人一步移动多少，万分之几、百分之几，还是几成？另外三个病人，谁和他不同？
 #
 # </div>
 # <div lang="en">
 #
-# How large a gradient is does not tell how far the parameters move, because the learning rate, momentum and the
-# scaling of the optimizer come in between. So let us measure the move itself. An optimizer has hooks that run before
-# and after its step, and with them we compute the **update ratio**: the norm of the move divided by the norm before
-# it. Below we do this for the first weight of four patients.
+# A large gradient need not move a parameter far, and a small one may do so. The learning rate, momentum and the
+# scaling of the optimizer come in between. So let us measure the move itself.
 #
-# **Guess first**: how far does the healthy one move in a step: some ten-thousandths, some hundredths, or some tenths?
-# And which of the other three differ from it?
+# An optimizer has hooks that run before and after its step. We let each of the two keep a copy of a weight, and the
+# difference of the copies is the move. Its norm, divided by the norm of the weight before the step, is called the
+# **update ratio**.
+#
+# Below we take the first weight of four patients. **Guess first**: how far does the healthy one move in a step, by
+# some ten-thousandths, some hundredths, or some tenths? And which of the other three differ from it?
 #
 # </div>
 
@@ -328,9 +342,9 @@ for fault in (HEALTHY, "rate_too_high", "vanishing", "forgotten_hook"):
 # %% [markdown]
 # <div lang="zh">
 #
-# 这个健康的病人，第一个权重一步动了不到千分之一。学习率太高的，一步就动了自身大小的约两成；梯度消失的，没有什么推得动它，几乎停在原处。
+# 在这里，健康的病人的第一个权重，一步动了不到千分之一。学习率太高的病人，一步就动了自身大小的约两成。梯度消失的病人，几乎没有什么来推动这个权重，所以它差不多停在原处。
 #
-# 最后一个病人 `forgotten_hook` 的也几乎不动，可他的损失和健康的一样好。先记住它。
+# 最后一个病人 `forgotten_hook` 的权重也几乎不动，可是他的损失和健康的一样好。请先记住这个病人。
 #
 # </div>
 # <div lang="en">
@@ -351,9 +365,9 @@ for fault in (HEALTHY, "rate_too_high", "vanishing", "forgotten_hook"):
 #
 # <div lang="zh">
 #
-# 每个参数、每一步都这样量，才看得出哪一层没有在学。
+# 刚才只量了一个权重的一步。如果每个参数、每一步都这样量，就看得出哪一层没有在学。
 #
-# 写上下文管理器 `update_ratios(model, optimizer)`：`with update_ratios(model, optimizer) as steps:` 里，每次 `optimizer.step()` 给列表 `steps` 加一个字典：键是参数的名字，值是它的更新比例，即移动的范数除以移动之前的范数，是 Python 的数。
+# 请写上下文管理器 `update_ratios(model, optimizer)`，用法是 `with update_ratios(model, optimizer) as steps:`。在它里面，每次 `optimizer.step()` 给列表 `steps` 加一个字典。字典的键是参数的名字，值是它的更新比例，即移动的范数除以移动之前的范数，是 Python 的数。
 #
 # - 列出 `model.named_parameters()` 的全部名字，不在优化器里的也列：漏掉的参数正是要找的。
 # - 移动之前范数是 0 的没有比例，写 `None`。
@@ -364,11 +378,13 @@ for fault in (HEALTHY, "rate_too_high", "vanishing", "forgotten_hook"):
 # </div>
 # <div lang="en">
 #
-# If we measure every parameter in every step, we can see which layers do not learn.
+# So far we have measured one weight in one step. If we measure every parameter in every step, we can see which layers
+# do not learn.
 #
-# Write the context manager `update_ratios(model, optimizer)`. Inside `with update_ratios(model, optimizer) as steps:`
-# each `optimizer.step()` adds a dictionary to the list `steps`. It maps the name of a parameter to its update ratio,
-# the norm of the move divided by the norm before it, as a Python number.
+# Write the context manager `update_ratios(model, optimizer)`, to be used as
+# `with update_ratios(model, optimizer) as steps:`. Each `optimizer.step()` then adds a dictionary to the list
+# `steps`. It maps the name of a parameter to its update ratio, the norm of the move divided by the norm before it, as
+# a Python number.
 #
 # - List every name of `model.named_parameters()`, also parameters that the optimizer does not have. One that was left
 #   out by mistake is just what we want to find.
@@ -413,7 +429,7 @@ check("15.2", update_ratios)
 #
 # <div lang="zh">
 #
-# `bad_sample` 的数据里有一条坏了，从某一步起，损失成了 `nan`。是哪一条呢？前向钩子看得到哪一层最先输出了 `nan` 或 `inf`，还看得到是哪几个样本。下面在它第一次出现的那一步，逐层数坏了的样本。
+# 病人 `bad_sample` 的数据里有一条坏了，从某一步起，损失成了 `nan`。坏的是哪一条呢？前向钩子看得到哪一层最先输出 `nan` 或 `inf`，还看得到是哪几个样本。所以在它第一次出现的那一步，我们一层一层地数坏了的样本。
 #
 # **先猜一猜**：坏的样本只有一个，再往后几层还是一个吗？
 #
@@ -457,15 +473,19 @@ print(f"loss is nan in {len(steps)} of {len(losses)} steps, from step {steps[0]}
 # %% [markdown]
 # <div lang="zh">
 #
-# 第一层的输出里，只有一个样本是坏的。可是批归一化用整批数据算均值，所以一层之后，整批就全坏了。反向传播和优化器再把 `nan` 带进权重，从此每一步都是 `nan`。晚一步去看，甚至只晚一层，从激活里就看不出是哪一条数据了。
+# 第一层的输出里，只有一个样本是坏的。可是批归一化要用整批数据来算均值，所以只过一层，整批样本就全坏了。接着，反向传播和优化器把 `nan` 带进权重，从此每一步都是 `nan`。
+#
+# 所以一定要看得及时。哪怕只晚一步，甚至只晚一层，从激活里就再也看不出坏的是哪一条数据了。
 #
 # </div>
 # <div lang="en">
 #
 # After the first layer only one sample is bad. But batch normalisation computes its mean over the whole batch, so one
 # layer later all samples are bad. Backward and the optimizer step then carry the `nan` into the weights, and from
-# there on every step is `nan` as well. If you look one step later, or even one layer later, the activations no longer
-# tell which piece of data was broken.
+# there on every step is `nan` as well.
+#
+# So you have to look in time. One step later, or even one layer later, the activations no longer tell which piece of
+# data was broken.
 #
 # </div>
 
@@ -476,7 +496,9 @@ print(f"loss is nan in {len(steps)} of {len(losses)} steps, from step {steps[0]}
 #
 # <div lang="zh">
 #
-# 刚才看到，只晚一层，样本就全坏了，再也分不出是哪一个起的头，所以 `nan` 一出现就要抓住。写 `nan_source(model, x)`：运行一次 `model(x)`，返回 `(name, sample)`。
+# 刚才看到，只晚一层，样本就全坏了，再也分不出是哪一个起的头。所以 `nan` 一出现，就要抓住它。
+#
+# 请写函数 `nan_source(model, x)`，它运行一次 `model(x)`，返回 `(name, sample)`。
 #
 # - `name`：按运行的次序，最先输出 `nan` 或 `inf` 的层在模型里的完整名字。只看没有子模块的层。
 # - `sample`：这一层的输出里第一个坏的样本，是 Python 的整数。输出的第 0 维是样本，后面还有一维或几维。
@@ -539,23 +561,50 @@ check("15.3", nan_source)
 #
 # <div lang="zh">
 #
-# 四件仪表分开用太麻烦，`TrainingPanel(model, optimizer)` 把它们合成一块。训练循环写在 `with panel:` 里，色带就一边训练一边变长，每行一层，每列一步；结束时钩子全部取下。用鼠标或方向键指着哪一步，就显示那一步的数。循环里加一句 `panel.note(loss)`，最上面就多一条损失曲线。
+# 四件仪表分开用太麻烦，所以 `TrainingPanel(model, optimizer)` 把它们合成一块仪表盘。把训练循环写在 `with panel:` 里，一边训练，就有彩色的条带一边变长，每行是一层，每列是一步。用鼠标或方向键指着某一步，就显示那一步的数。结束时，钩子全部取下。
 #
-# 全部的数都在 `panel.rows` 里，每层每步一行：`step`、`layer`，激活的 `mean`、`std`，`dead`（一个 ReLU 的单元，这一批里从不为正的占几成），`gradient`，`ratio`（一层的全部参数合在一起算）。`panel.source` 是第一个 `nan` 或 `inf`。
-#
-# 病人是 `detached_branch`：网络里有一段分成左右两支，有一支断开了。**先猜一猜**：断开的那一支，激活、梯度、更新比例各是什么样子？
+# 如果还想看损失，就在循环里加一句 `panel.note(loss)`，仪表盘上便多一条损失曲线。
 #
 # </div>
 # <div lang="en">
 #
 # Using four separate instruments is tedious, so `TrainingPanel(model, optimizer)` puts them on one panel. Write the
-# training loop inside `with panel:`. Coloured strips grow while the model trains, with a row per layer and a column
-# per step, and at the end all hooks are off. Point at a step, with the mouse or the arrow keys, to read its numbers.
-# `panel.note(loss)` in the loop adds the curve of the loss.
+# training loop inside `with panel:`, and coloured strips grow while the model trains, with a row per layer and a
+# column per step. If you want to know the numbers of a step, point at it with the mouse or the arrow keys. At the end
+# all hooks are off.
 #
-# For your own analysis, `panel.rows` has a row per layer and step. It holds `step`, `layer`, `mean` and `std` of the
-# activations, `dead` (the share of a ReLU's units that are never positive in this batch), `gradient`, and `ratio` (of
-# all parameters of a layer together). `panel.source` is the first `nan` or `inf`.
+# You may also want to see the loss beside them. For that, call `panel.note(loss)` in the loop, and the panel shows
+# its curve as well.
+#
+# </div>
+
+# %% [markdown]
+# <div lang="zh">
+#
+# 画面告诉你该看哪里。有时候你还想拿这些数来计算，例如找出整个训练里最大的更新比例，那就用 `panel.rows`，每一步的每一层在里面都有一行。一行先说明它属于哪一步（`step`）、哪一层（`layer`），再给出仪表的读数：
+#
+# - 激活的 `mean` 和 `std`；
+# - `gradient`，梯度的范数；
+# - `ratio`，这一层的全部参数合在一起的更新比例；
+# - `dead`，一个 ReLU 的单元里，这一批从不为正的占几成。
+#
+# 另外，`panel.source` 记着第一个 `nan` 或 `inf`。
+#
+# 下面的病人是 `detached_branch`：网络里有一段分成左右两支，其中一支断开了。**先猜一猜**：断开的那一支，激活、梯度、更新比例各是什么样子？
+#
+# </div>
+# <div lang="en">
+#
+# The picture tells you where to look. Sometimes you also want to compute with the numbers, for example to find the
+# largest update ratio of the whole run. For this there is `panel.rows`, which has a row for every layer in every
+# step. A row first says which `step` and which `layer` it belongs to, and then gives the readings of the instruments:
+#
+# - `mean` and `std` of the activations;
+# - `gradient`, the norm of the gradient;
+# - `ratio`, the update ratio of all parameters of the layer together;
+# - `dead`, the share of a ReLU's units that are never positive in this batch.
+#
+# In addition, `panel.source` holds the first `nan` or `inf`.
 #
 # Our patient has a `detached_branch`: part of its network consists of a left and a right branch, and one of them is
 # cut off. **Guess first**: how do the activations, gradients and update ratios of that branch look?
@@ -577,14 +626,18 @@ panel
 # %% [markdown]
 # <div lang="zh">
 #
-# `right` 那一支的激活和别的层差不多大，只看一步的前向传播，什么也看不出来。它的梯度是灰色的，表示没有到达；更新比例是黑色的，表示恰好是 0。损失照样降，因为别的层都在学。
+# 断开的是 `right` 那一支。它的激活和别的层差不多大，所以只看一步的前向传播，发现不了它。看了梯度才知道：没有梯度到达这一支，所以那里是灰色的。没有梯度，参数就不动，更新比例恰好是 0，图上是黑色的。
+#
+# 损失照样降，因为别的层都在学。
 #
 # </div>
 # <div lang="en">
 #
-# The activations in the `right` branch are about as large as elsewhere, so a single forward pass shows nothing. But
-# its gradients are grey, since none arrive, and its update ratios are black, which means exactly 0. The loss comes
-# down all the same, because all other layers learn.
+# The branch that is cut off is the one called `right`. Its activations are about as large as elsewhere, so a single
+# forward pass does not reveal it. The gradients do: none arrive in this branch, which is why they are grey in the
+# picture. Without a gradient the parameters do not move. Their update ratios are exactly 0, shown in black.
+#
+# The loss comes down all the same, because all other layers learn.
 #
 # </div>
 
@@ -593,7 +646,7 @@ panel
 #
 # <div lang="zh">
 #
-# 每种故障，四件仪表各会说些什么？我们把所有病人都放到仪表盘下看一遍，每人印一行：
+# 每种故障，四件仪表各会说些什么？我们让所有病人都到仪表盘下走一遍，每人印一行。各列的意思如下：
 #
 # - `first/last`：看梯度往回走时变小还是变大，是第一步里最前一层的梯度除以最后一层的；
 # - `ratio`：看第一步让参数动了多远，是各层中最大的更新比例（15.4 节量的只是第一个权重）；
@@ -606,8 +659,8 @@ panel
 # </div>
 # <div lang="en">
 #
-# What would the four instruments have told us about each of the faults? We put every patient under the panel and print
-# one line for each:
+# What would the four instruments have told us about each of the faults? We put every patient under the panel and
+# print one line for each. The columns mean:
 #
 # - `first/last` shows whether gradients shrink or grow on their way back. It is the gradient of the first layer divided
 #   by that of the last, in the first step.
@@ -669,22 +722,25 @@ for fault, panel in panels.items():
 # %% [markdown]
 # <div lang="zh">
 #
-# 大多数一眼看得出。`vanishing` 的梯度之比很小，`exploding` 的很大（它的更新比例和 `nan` 是后果）。`rate_too_high` 的更新比例很大，梯度之比却正常。`frozen_layer` 有一层不动；`detached_branch` 也有一层不动，但它和后面的激活函数都没有梯度。`dying_relus` 有死掉的单元，`bad_sample` 除了 `nan` 都正常。
+# 大多数故障一眼就看得出。`vanishing` 的梯度之比很小，`exploding` 的很大，它的更新比例和 `nan` 都是由此而来的。`rate_too_high` 的更新比例也很大，可是梯度之比正常。
 #
-# `shuffled_labels` 和 `norm_in_eval` 的数都像健康的。`forgotten_hook` 这次像轻一点的梯度消失，换一个钩子，也可能什么都不像。它们各要一件别的仪表，15.8 节末尾再加；先看容易混淆的。
+# 有两个病人各有一层不动。`frozen_layer` 的那一层有梯度；`detached_branch` 的那一层没有，紧跟着的激活函数也没有。剩下两个更明显：`dying_relus` 有死掉的单元，`bad_sample` 有 `nan`，别的数都正常。
+#
+# `shuffled_labels` 和 `norm_in_eval` 的数都像健康的。`forgotten_hook` 这次像轻一点的梯度消失，但是换一个钩子，也可能什么都看不出。这三种故障各要一件别的仪表，我们在 15.8 节末尾再加。现在先比较容易混淆的几种。
 #
 # </div>
 # <div lang="en">
 #
 # Most faults show at a glance. `vanishing` has a small quotient of gradients and `exploding` a large one, from which
-# its update ratio and its `nan` follow. `rate_too_high` has a large update ratio, while its quotient is normal. In
-# `frozen_layer` one layer stands still. In `detached_branch` one layer does so too, but there it and the activation
-# function behind it have no gradient. `dying_relus` shows in its units, and `bad_sample` is unusual only in its
-# `nan`.
+# its update ratio and its `nan` follow. `rate_too_high` has a large update ratio as well, but its quotient is normal.
+#
+# Two patients have a layer that stands still. In `frozen_layer` this layer gets a gradient. In `detached_branch` it
+# gets none, and neither does the activation function behind it. The last two are even plainer: `dying_relus` has dead
+# units, and `bad_sample` has a `nan`, while its other numbers are normal.
 #
 # `shuffled_labels` and `norm_in_eval` have numbers like the healthy one's. `forgotten_hook` looks like mild vanishing
-# this time, but with another hook it may look like nothing at all. Each of these three needs another instrument,
-# which we add at the end of section 15.8. First we compare the faults that are easily confused.
+# this time, but another hook may not show in the table at all. Each of these three needs another instrument, which we
+# add at the end of section 15.8. First we compare the faults that are easily confused.
 #
 # </div>
 
@@ -693,7 +749,7 @@ for fault, panel in panels.items():
 #
 # <div lang="zh">
 #
-# `vanishing`、`frozen_layer`、`detached_branch` 三个病人都有学不动的层。下面取每个病人第一步里更新比例最小的那一层。**先猜一猜**：谁的那一层，梯度大小正常？
+# `vanishing`、`frozen_layer`、`detached_branch` 三个病人都有学不动的层。怎样分清它们？我们从每个病人身上，取第一步里更新比例最小的那一层来看。**先猜一猜**：谁的那一层，梯度大小正常？
 #
 # </div>
 # <div lang="en">
@@ -717,26 +773,42 @@ for fault in ("vanishing", "frozen_layer", "detached_branch"):
 # %% [markdown]
 # <div lang="zh">
 #
-# 梯度和移动要放在一起看。梯度很小，动得也很小，是消失。梯度正常，却一动不动，是冻结：要么 `requires_grad` 是 `False`，要么优化器里没有它。没有梯度，也一动不动，是断开。
-#
-# 有一个陷阱：如果**第一层**是用 `requires_grad=False` 冻结的，到它为止就没有要学的东西，autograd 不给它的输出算梯度，看上去和断开一样；紧跟着它一起冻结的几层也是。这时要看参数的 `requires_grad`。（上面的 `0.0` 也是第一层，却有梯度：它是没有放进优化器的那种。）排在最前、没有参数的层也没有梯度，那是健康的。
-#
-# Adam 会把很小的梯度放大，这时消失的梯度只在梯度里看得出，更新比例并不小（第 10 课）。
+# 要把梯度和移动放在一起看。如果梯度很小，动得也很小，就是梯度消失。如果梯度正常，这一层却一动不动，就是冻结：要么它的 `requires_grad` 是 `False`，要么优化器里没有它。如果既没有梯度，也不动，就是断开。
 #
 # </div>
 # <div lang="en">
 #
-# The gradient and the move together give the diagnosis. If both are tiny, the gradient vanishes. A normal gradient
-# without a move means a frozen layer: its `requires_grad` is `False`, or it was left out of the optimizer. If there
-# is neither gradient nor move, the layer is detached.
+# The gradient and the move together give the diagnosis. If both are tiny, the gradient vanishes. If the gradient is
+# normal but the layer does not move, the layer is frozen: its `requires_grad` is `False`, or it was left out of the
+# optimizer. If there is neither gradient nor move, the layer is detached.
 #
-# There is a trap. If the **first** layer is frozen by `requires_grad=False`, nothing up to it requires a gradient.
-# Autograd then computes none for its output, so the layer looks detached, as do further layers frozen right behind
-# it. Then read `requires_grad` of its parameters. (The `0.0` above is a first layer too, but has a gradient: it was
-# left out of the optimizer.) A layer without parameters at the very front has no gradient either, and is healthy.
+# </div>
+
+# %% [markdown]
+# <div lang="zh">
 #
-# Adam magnifies small gradients, so vanishing ones show in the gradients only, and update ratios are not small
-# (lesson 10).
+# 有一个陷阱。假设**第一层**是用 `requires_grad=False` 冻结的，那么到它为止，没有什么需要梯度。autograd 就不给它的输出算梯度，于是它看上去和断开的一样。紧跟着它一起冻结的几层也是这样。这时就去看参数的 `requires_grad`。
+#
+# 上面印出来的 `0.0` 也是第一层，却有梯度。它是另一种冻结：没有放进优化器。
+#
+# 最前面的层如果没有参数，也没有梯度，那却是健康的。
+#
+# 用的是哪种优化器，也有关系。Adam 会把很小的梯度放大，所以梯度消失时更新比例并不小，只有看梯度才看得出来（第 10 课）。
+#
+# </div>
+# <div lang="en">
+#
+# There is a trap. Suppose that the **first** layer is frozen by `requires_grad=False`. Then nothing up to this layer
+# requires a gradient, so autograd computes none for its output, and the layer looks as if it were detached. The same
+# goes for further layers that are frozen right behind it. In this case, read `requires_grad` of the parameters.
+#
+# The `0.0` printed above is a first layer too, and yet it has a gradient. It is frozen in the other way: it was left
+# out of the optimizer.
+#
+# A layer without parameters at the very front has no gradient either, but it is healthy.
+#
+# The optimizer matters as well. Adam magnifies small gradients, so when gradients vanish, its update ratios are not
+# small, and you have to look at the gradients (lesson 10).
 #
 # </div>
 
@@ -751,7 +823,7 @@ for requires_grad in (True, False):
 # %% [markdown]
 # <div lang="zh">
 #
-# `exploding` 和 `rate_too_high` 也容易混淆：损失都冲上去。前者病在网络，后者病在优化器。**先猜一猜**：要在什么时候看，才分得开？
+# `exploding` 和 `rate_too_high` 也容易混淆，因为两个病人的损失都冲了上去。前一个病在网络，后一个病在优化器。**先猜一猜**：要在什么时候看，才分得开？
 #
 # </div>
 # <div lang="en">
@@ -776,22 +848,26 @@ for fault in (HEALTHY, "exploding", "rate_too_high"):
 # %% [markdown]
 # <div lang="zh">
 #
-# 要在走第一步之前看。这个 `exploding` 那时的损失已经大得离谱（激活函数是 tanh 的，损失可能看不出来），梯度越靠近输入越大。`rate_too_high` 那时还一切正常，和健康的一样，走完一步才坏。更新比例两个都大，单看它分不开：梯度之比正常，更新比例却很大，才是学习率的错。
+# 要在走第一步之前看。那时 `rate_too_high` 的损失和梯度都还正常，和健康的一样，因为把它弄坏的正是第一步。`exploding` 却一开始就病了：它的梯度越靠近输入越大，这个病人的损失也已经大得离谱。损失不如梯度可靠，因为激活函数是 tanh 的网络，损失可能看不出来。
+#
+# 更新比例不能单独看，因为两个病人的都很大。只有更新比例很大，而梯度之比正常，才是学习率的错。
 #
 # </div>
 # <div lang="en">
 #
-# You have to look before the first step. At that time the loss of this `exploding` patient is already far too large
-# (with tanh it may look normal), and its gradients grow towards the input. The loss and the gradients of
-# `rate_too_high` are still as normal as the healthy one's, because it is the step that ruins it. The update ratio is
-# large for both patients, so by itself it does not tell them apart. It points to the learning rate only if the
-# quotient of the gradients is normal.
+# You have to look before the first step. At that time `rate_too_high` still has a normal loss and normal gradients,
+# just like the healthy patient, because it is the step that ruins it. But `exploding` is ill from the start. Its
+# gradients grow towards the input, and the loss of this patient is already far too large. Of these two signs, trust
+# the gradients, because in a network with tanh the loss may look normal.
+#
+# The update ratio by itself does not tell the two apart, because it is large for both. It points to the learning rate
+# only if the quotient of the gradients is normal.
 #
 # </div>
 #
 # <div lang="zh">
 #
-# 再来比较 `shuffled_labels` 和健康的病人。网络本身没有病，只是标签被打乱了。**先猜一猜**：激活、梯度、更新比例里，哪个会说出来？
+# 再来比较 `shuffled_labels` 和健康的病人。这个网络本身没有病，只是标签被打乱了。**先猜一猜**：从激活、梯度、更新比例里的哪一样，看得出来？
 #
 # </div>
 # <div lang="en">
@@ -816,17 +892,20 @@ for fault in (HEALTHY, "shuffled_labels"):
 # %% [markdown]
 # <div lang="zh">
 #
-# 激活、梯度、更新比例都不会：梯度和更新比例印在上面，激活在猜题里比过，开头的这三样和健康的都几乎一样。可是网络什么也没有学到，损失停在瞎猜的 $\ln C$ 附近，$C$ 是类别数。排除了其他所有的病，才轮到数据。
+# 三样都看不出来。开始的时候，这个病人的激活、梯度、更新比例都和健康的几乎一样。上面印出了梯度和更新比例，激活则在猜题里比过。
 #
-# 注意，损失是在**没见过**的数据上量的；同一批数据反复训练，打乱的标签也背得下来。
+# 可是网络什么也没有学到：损失停在 $\ln C$ 附近，而从 $C$ 个类别里瞎猜，损失就是这么大。别的病也会让网络学不到东西，所以要先排除其他所有的病，才轮到怀疑数据。
+#
+# 注意，这里的损失是在**没见过**的数据上量的。如果拿同一批数据反复训练，就算标签是打乱的，网络也背得下来。
 #
 # </div>
 # <div lang="en">
 #
-# Neither activations nor gradients nor update ratios give the shuffled labels away. Gradient and ratio are printed
-# above, and the guess compared the activations: at first, all three are nearly as in the healthy patient. Yet the
-# network learns nothing. Its loss stays near $\ln C$, which is what guessing gives with $C$ classes. So suspect the
-# data only after you have excluded everything else.
+# None of the three gives the shuffled labels away. At first, activations, gradients and update ratios are nearly as
+# in the healthy patient. You see the gradient and the ratio printed above, and the guess compared the activations.
+#
+# Yet the network learns nothing. Its loss stays near $\ln C$, which is what guessing gives with $C$ classes. Since
+# other faults may keep a network from learning, too, suspect the data only after you have excluded everything else.
 #
 # Note that this loss is measured on **new** data. A network that is trained on one batch again and again can learn even
 # shuffled labels by heart.
@@ -836,23 +915,27 @@ for fault in (HEALTHY, "shuffled_labels"):
 # %% [markdown]
 # <div lang="zh">
 #
-# 剩下的 `norm_in_eval` 和 `forgotten_hook` 藏得最深。批归一化在训练模式下，把每个通道的均值变成 0、标准差变成约 1，再乘 `weight`、加 `bias`（开始时是 1 和 0）。在评估模式下，它用的是存着的统计量，均值和标准差就可能不对。直接看 `module.training` 也行，但只能看归一化层，因为别的模块在评估模式，不一定有病。
+# 最后两种故障 `norm_in_eval` 和 `forgotten_hook` 藏得最深。先看前一种。批归一化在训练模式下，先把每个通道的均值变成 0、标准差变成约 1，再乘 `weight`、加 `bias`，它们开始时是 1 和 0。在评估模式下，它改用存着的统计量，均值和标准差就可能不对了。
 #
-# 别人挂在模块和参数上的钩子，`list_hooks`（第 08 课）都列得出来。
+# 也可以直接看 `module.training`，但是只能看归一化层。别的模块处于评估模式，不一定有病。
+#
+# 再看后一种。别人挂在模块和参数上的钩子，`list_hooks`（第 08 课）都列得出来。
 #
 # **先猜一猜**：模型上有钩子，就是病了吗？
 #
 # </div>
 # <div lang="en">
 #
-# The last two faults, `norm_in_eval` and `forgotten_hook`, are the hardest to see.
+# The last two faults, `norm_in_eval` and `forgotten_hook`, are the hardest to see. Let us begin with the first.
 #
-# In training mode, batch normalisation gives every channel mean 0 and standard deviation about 1, then multiplies by
-# `weight` and adds `bias` (1 and 0 at first). In evaluation mode it uses stored statistics, and so both mean and
-# standard deviation may be off. You can also read `module.training`, but only of normalisation layers, since others
-# may be in evaluation mode without harm.
+# In training mode, batch normalisation brings every channel to mean 0 and standard deviation about 1. Then it
+# multiplies by `weight` and adds `bias`, which are 1 and 0 at first. In evaluation mode it uses stored statistics
+# instead, and so both mean and standard deviation may be off.
 #
-# Hooks that others put on modules and parameters are listed by `list_hooks` (lesson 08).
+# You can also read `module.training`, but only of normalisation layers. Other modules may be in evaluation mode
+# without harm.
+#
+# Now the second fault. Hooks that others put on modules and parameters are listed by `list_hooks` (lesson 08).
 #
 # **Guess first**: if there is a hook on a model, is something wrong with the model?
 #
@@ -877,24 +960,29 @@ for fault in (HEALTHY, "forgotten_hook"):
 #
 # 两层归一化里，只有 `embed.level` 在评估模式。
 #
-# 有钩子不一定有病：健康的病人身上也有钩子，只看不改。这里凭名字就认得出，别处的代码可不会这样起名，要看钩子**做了什么**。只要它改动了第一批数据的损失或梯度，有一个办法总能查出来：`build()` 每次给出同样的初始值，所以造两个一样的，把其中一个的钩子全部取下，用这批数据比较损失和梯度。
+# 有钩子不一定有病。健康的病人身上也有钩子，它们只看不改。这里凭名字就认得出坏的钩子，可是别处的代码不会这样起名，所以要看钩子**做了什么**。
+#
+# 有一个办法：`build()` 每次给出同样的初始值，所以造两个模型，把其中一个的钩子全部取下，再用第一批数据比较损失和梯度。钩子只要改动了这批数据的损失或梯度，就一定查得出来。
 #
 # </div>
 # <div lang="en">
 #
 # Of the two normalisation layers, only `embed.level` is in evaluation mode.
 #
-# A hook by itself is no fault: healthy patients carry hooks as well, which look and change nothing. Here you can tell
-# the bad ones by their names, but elsewhere names will not help, so find out what a hook **does**. If it changes the
-# loss or the gradients of the first batch, there is a test that always finds it. Since `build()` always gives the
-# same initial values, make two models, take all hooks off one of them, and compare the loss and the gradients of both
-# for that batch.
+# A hook by itself is no fault. Healthy patients carry hooks as well, which look and change nothing. Here you can tell
+# the bad ones by their names. Elsewhere names will not help, so find out what a hook **does**.
+#
+# There is a test for that. Since `build()` always gives the same initial values, make two models, take all hooks off
+# one of them, and compare the loss and the gradients of both for the first batch. If a hook changes the loss or the
+# gradients of that batch, this test always finds it.
 #
 # </div>
 #
 # <div lang="zh">
 #
-# 还有一个问题：多大才算太大？这要看是什么网络，所以自己量：收治一打健康的病人，看每个数的范围。每种故障也可以这样量，门槛就放在两者之间。门槛要和同一种数比：下面最大的更新比例取自所有的步，15.7 节的 `ratio` 只看第一步。
+# 还有一个问题：多大才算太大？这要看是什么网络，所以要自己量。收治一打健康的病人，看每个数在什么范围。每种故障也这样量，门槛就放在两个范围之间。
+#
+# 门槛要和同一种数比。下面最大的更新比例取自所有的步，15.7 节的 `ratio` 只看第一步。
 #
 # </div>
 # <div lang="en">
@@ -925,20 +1013,27 @@ for name, values in numbers.items():
 #
 # <div lang="zh">
 #
-# 现在你是医生，病人没有标签。写 `diagnose_run(build, data)`，返回 `HEALTHY` 或 `FAULTS` 里的一个名字。
+# 现在你是医生，病人没有标签。请把这一课学到的合起来，写成一个会自己诊断的函数 `diagnose_run(build, data)`。它返回 `HEALTHY` 或 `FAULTS` 里的一个名字。
 #
 # - `build()` 给出 `(model, optimizer)`，每次都是同样的初始值。
 # - `data` 是 `(x, y)` 的列表，每步一批，损失是 `F.cross_entropy(model(x), y)`。
 # - 可以训练，可以训练几次；可以用 `train`、`TrainingPanel` 和前面三个练习。
 # - 不要改 `data`，不要留下钩子；随机数发生器的状态要和原来一样，所以也不要 `torch.manual_seed`。
 #
-# 评分用的是没有见过的病人。九成对，每种故障至少认出一次，三个健康的至多冤枉一个，同一个病人再问一遍回答一样，就是满分。评一次要一分钟左右，每个病人训练几次就更久。
+# 评分用的是你的函数没有见过的病人。要得满分：
+#
+# - 九成的回答是对的，每种故障至少认出一次；
+# - 三个健康的病人，至多冤枉一个；
+# - 同一个病人再问一遍，回答一样。
+#
+# 评一次要一分钟左右。如果每个病人要训练几次，就更久。
 #
 # </div>
 # <div lang="en">
 #
-# Now you are the doctor, and your patients have no labels. Write `diagnose_run(build, data)`, which returns `HEALTHY`
-# or one of the names in `FAULTS`.
+# Now you are the doctor, and your patients have no labels. Put together what you have learnt in this lesson, and
+# write a function that makes the diagnosis by itself. `diagnose_run(build, data)` returns `HEALTHY` or one of the
+# names in `FAULTS`.
 #
 # - `build()` gives `(model, optimizer)`, always with the same initial values.
 # - `data` is a list of `(x, y)`, a batch per step, and the loss is `F.cross_entropy(model(x), y)`.
@@ -946,10 +1041,13 @@ for name, values in numbers.items():
 # - Do not change `data`, take off your hooks, and keep the state of the random number generator as it was, so no
 #   `torch.manual_seed` either.
 #
-# Your function is scored on patients that it has never seen. For full marks, nine in ten answers must be right, each
-# fault must be recognised at least once, at most one of three healthy patients may be called ill, and the answer must
-# be the same when a patient is shown again. Scoring takes about a minute, and longer if you train each patient
-# several times.
+# Your function is scored on patients that it has never seen. For full marks:
+#
+# - Nine in ten answers must be right, and each fault must be recognised at least once.
+# - At most one of three healthy patients may be called ill.
+# - The answer must be the same when a patient is shown again.
+#
+# Scoring takes about a minute, and longer if you train each patient several times.
 #
 # </div>
 
@@ -1047,7 +1145,7 @@ check("15.4", diagnose_run)
 #
 # <div lang="zh">
 #
-# 最后一个病人没有写 `fault`。它的损失很好，看起来可以回家。先看仪表，写下你的诊断：哪一层，什么病？再打开答案。你的 `diagnose_run` 怎么说？
+# 最后一个病人没有写 `fault`。它的损失很好，看起来可以回家了。请先看仪表盘，写下你的诊断：病在哪一层，是什么病？然后再打开答案。你的 `diagnose_run` 又怎么说？
 #
 # </div>
 # <div lang="en">
@@ -1075,9 +1173,13 @@ panel
 #
 # <details><summary>答案</summary>
 #
-# 梯度不是一层一层小下去的，而是到了 `hidden2.mix` 前面，突然小了约一百倍，再往前的全都跟着小。所以不是消失，是有人在中间动了手。激活一切正常，病不在前向传播里。前面各层的更新比例，也比 `hidden2` 的小一百多倍：它们几乎没有学，损失照样降，靠的是后面的层。
+# 梯度不是一层一层小下去的。在 `hidden2.mix` 前面，它一下子小了约一百倍，再往前的梯度也都跟着小。所以这不是梯度消失，而是有什么东西在那里动了手。激活一切正常，所以病不在前向传播里。
 #
-# `list_hooks` 找到了原因：一个反向钩子，把梯度缩小了。取下它，前面的梯度就回来了，损失也低得多。这个病人用的是 SGD。换成 Adam，小梯度会被放大回来（第 10 课），露馅的就可能只有梯度了。
+# 前面各层的更新比例，也比 `hidden2` 的小一百多倍。这些层几乎没有学，损失照样降，靠的是后面的层。
+#
+# 下面的 `list_hooks` 找到了原因：有一个反向钩子把梯度缩小了。取下它，前面的梯度就回来了，损失也低得多。
+#
+# 这个病人用的是 SGD。如果换成 Adam，小梯度会被放大回来（第 10 课），那么露馅的可能就只有梯度了。
 #
 # </details>
 #
@@ -1088,13 +1190,16 @@ panel
 #
 # The gradient does not shrink layer by layer. Just before `hidden2.mix` it falls about a hundredfold, and all
 # gradients further in front are smaller by as much. So this is not vanishing: something interferes at that place. The
-# activations are normal, so the fault is not in the forward pass. The update ratios of the layers in front are over a
-# hundred times smaller than those of `hidden2`, too. These layers hardly learn, and the loss comes down thanks to the
-# later ones.
+# activations are normal, so the fault is not in the forward pass.
+#
+# The update ratios of the layers in front are over a hundred times smaller than those of `hidden2`, too. These layers
+# hardly learn, and the loss comes down thanks to the later ones.
 #
 # `list_hooks` finds the cause below, a backward hook that shrinks gradients. Take it off, and the gradients in front
-# are back and the loss is far lower. This patient is trained by SGD. Adam would magnify the small gradients again
-# (lesson 10), and then only the gradients might give the hook away.
+# are back and the loss is far lower.
+#
+# This patient is trained by SGD. Adam would magnify the small gradients again (lesson 10), and then only the
+# gradients might give the hook away.
 #
 # </details>
 #
@@ -1151,21 +1256,25 @@ print("the label was:", patient.fault)
 #
 # <div lang="zh">
 #
-# 更新比例是 Andrej Karpathy 在 makemore 课第三讲里看的一个数，他的经验是千分之一上下。那是训练稳定以后；15.7 节的表列的是第一步里最大的一层，要大得多。
+# Andrej Karpathy 在 makemore 课的第三讲里也看更新比例，他的经验是千分之一上下。这个经验说的是训练稳定以后。15.7 节的表看的是第一步，而且只取最大的一层，所以数要大得多。
 #
-# `wandb.watch` 记梯度的直方图，也可以记参数的；TensorBoard 记你写进去的；PyTorch 的 `torch.autograd.detect_anomaly` 找反向传播里的 `nan`。大模型公开的训练日志，例如 OPT-175B 的，写满了这一课的病：损失尖峰，训练发散。下面是你的进度。
+# 这样的数，有现成的工具替你记。`wandb.watch` 记梯度的直方图，如果你要，也记参数的；TensorBoard 则记你写进去的任何东西。如果 `nan` 是在反向传播里产生的，可以用 PyTorch 的 `torch.autograd.detect_anomaly` 去找。
+#
+# 很大的模型也会得这一课里的病。OPT-175B 的训练日志是公开的，里面写满了损失的尖峰和训练的发散。下面是你的进度。
 #
 # </div>
 # <div lang="en">
 #
 # Andrej Karpathy watches update ratios in the third of his makemore lectures, and his rule of thumb is about a
-# thousandth. This is meant for training that has settled. The table of section 15.7 takes the largest layer of the
-# first step, which is far more.
+# thousandth. This is meant for training that has settled. Our table of section 15.7 looks at the first step, and
+# takes the largest layer only, so its numbers are far larger.
 #
-# Tools keep such numbers for you: `wandb.watch` keeps histograms of gradients, and of parameters if you ask for them,
-# and TensorBoard keeps whatever you write to it. PyTorch's `torch.autograd.detect_anomaly` finds a `nan` in backward.
-# The published logbooks of large runs, such as that of OPT-175B, are full of this lesson's illnesses: spikes of the
-# loss and runs that diverge. Below you see your progress.
+# There are tools that keep such numbers for you. `wandb.watch` keeps histograms of gradients, and of parameters if
+# you ask for them, while TensorBoard keeps whatever you write to it. If a `nan` arises in backward, PyTorch's
+# `torch.autograd.detect_anomaly` finds it.
+#
+# Very large models have the illnesses of this lesson as well. The logbook of OPT-175B has been published, and it is
+# full of spikes of the loss and of runs that diverge. Below you see your progress.
 #
 # </div>
 
