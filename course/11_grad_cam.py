@@ -28,17 +28,21 @@ LanguageToggle()
 #
 # <div lang="zh">
 #
-# 图里是 6 种形状里的哪一种？第 10 课训练的 `SmallCNN` 就是回答这个问题的网络：4 块卷积找出特征，一个全局平均池化给每张特征图取平均，一个线性层再用这些平均值给每种形状打一个分。这个还没有经过 softmax 的分数叫 **logit**，logit 最大的那一类就是它的回答。
+# 图里是 6 种形状里的哪一种？第 10 课训练的 `SmallCNN` 就是回答这个问题的网络。它先用 4 块卷积找出特征，再用一个全局平均池化给每张特征图取平均，最后由一个线性层从这些平均值给每种形状打一个分。
 #
-# 这一次我们直接载入训练好的权重，网络处于 eval 模式。问它看哪里之前，先看看它由哪些模块组成，一张 64×64 的图每走一步变成什么形状。
+# 这个还没有经过 softmax 的分数叫 **logit**。logit 最大的那一类，就是网络的回答。
+#
+# 这一次我们直接载入训练好的权重，网络处于 eval 模式。在问它看哪里之前，先看看它由哪些模块组成，一张 64×64 的图经过每个模块以后变成什么形状。
 #
 # </div>
 # <div lang="en">
 #
 # Which of 6 shapes is in a picture? In lesson 10 we trained a network of the kind `SmallCNN` to tell. Its 4 blocks of
-# convolutions look for features, a global average pool takes the mean of every map, and from these means a linear layer
-# computes a score for each shape. Such a score, before any softmax, is called a **logit**. The class with the largest
-# logit is the answer of the network.
+# convolutions look for features, a global average pool takes the mean of every map, and from these means a linear
+# layer computes a score for each shape.
+#
+# Such a score, before any softmax, is called a **logit**. The class with the largest logit is the answer of the
+# network.
 #
 # This time we load trained weights, and the network is in eval mode. Before we ask where it looks, let us see what it
 # consists of. The code below lists its modules, and the shape that a picture of 64×64 has after each of them.
@@ -58,9 +62,9 @@ for name, child in model.named_children():
 # %% [markdown]
 # <div lang="zh">
 #
-# 训练的时候，它只被告知每张图是哪一类，从没见过一个框，而且每张图里只有一个形状。
+# 训练的时候，这个网络只知道每张图是哪一类。它从来没有见过一个框，而且每张图里只有一个形状。
 #
-# 现在我们从两张图里各取一半，拼成一张：左边是十字，右边是三角形，另外还有几条用来干扰的线。**先猜**，再想一想：一个只学过类别的网络，能不能指出十字在哪里、三角形在哪里？
+# 现在我们给它一张没见过的图：从两张图里各取一半，拼成一张，左边是十字，右边是三角形，另外还有几条用来干扰的线。**先猜**网络会怎样回答，再想一想：一个只学过类别的网络，能不能指出十字在哪里、三角形在哪里？
 #
 # </div>
 # <div lang="en">
@@ -90,7 +94,7 @@ ax.set_axis_off()
 # %% [markdown]
 # <div lang="zh">
 #
-# 十字第一，三角形第二，其余的都低得多，所以两个形状它都看见了。它能不能指出它们在哪里，到 11.4 节就知道。
+# 十字第一，三角形第二，其余的都低得多。可见两个形状网络都看见了。至于它能不能指出形状在哪里，要到 11.4 节才知道。
 #
 # </div>
 # <div lang="en">
@@ -104,20 +108,24 @@ ax.set_axis_off()
 #
 # <div lang="zh">
 #
-# 要指出十字在哪里，就要回到位置还没有丢的地方。`block4` 输出 64 张 8×8 的特征图，位置还在。哪些通道支持十字呢？可以问梯度：十字的 logit 对特征图的每一处有多敏感。
+# 要指出十字在哪里，就要回到位置还没有丢的地方。`block4` 就是这样一层，它输出 64 张 8×8 的特征图。可是其中哪些通道支持十字呢？可以问梯度，因为梯度说的是，十字的 logit 对特征图的每一处有多敏感。
 #
-# 我们用一个前向钩子留下特征图，同时在 `output` 上注册一个张量钩子，等反向传播把梯度送来（7.8 节）。每个通道有 64 处，梯度都一样吗？**先猜。**
+# 所以特征图和梯度，两样都要。特征图在前向传播时就有，梯度却要等反向传播，于是我们分两步来取。一个前向钩子先留下特征图，同时在 `output` 上注册一个张量钩子；等反向传播到了这里，张量钩子就收到梯度（7.8 节）。
+#
+# 每个通道有 64 处，每一处都有自己的梯度。**先猜**：这 64 个梯度都一样吗？
 #
 # </div>
 # <div lang="en">
 #
 # To point at something, we have to go back to a layer in which places have not been lost yet. `block4` is such a
-# layer: it returns 64 feature maps of 8×8. Which of these channels speak for the cross? The gradient can tell,
+# layer: it returns 64 feature maps of 8×8. But which of these channels speak for the cross? The gradient can tell,
 # because it says how sensitive the logit of the cross is to each place.
 #
-# We need both, the maps and the gradient. So a forward hook keeps the maps, and it also registers a tensor hook on
-# `output`, to which backward will deliver the gradient (section 7.8). Each channel has 64 places. Do they differ in
-# their gradients? **Guess first.**
+# So we need both, the maps and the gradient. The maps are there in forward, but the gradient comes only in backward.
+# That is why the forward hook below does two things. It keeps the maps, and it registers a tensor hook on `output`.
+# When backward gets there, the tensor hook receives the gradient (section 7.8).
+#
+# Each channel has 64 places, and each place has a gradient of its own. **Guess first**: are these 64 gradients equal?
 #
 # </div>
 
@@ -147,9 +155,9 @@ print("the head's own weights, divided by 64:", same)
 # %% [markdown]
 # <div lang="zh">
 #
-# 梯度处处相同。`block4` 之后先对 64 处取平均，再经过线性层，所以一个通道里每一处的梯度都相同，都是线性层的权重除以 64。
+# 在一个通道里，梯度处处相同。原因在于 `block4` 后面的两步：先对 64 处取平均，再经过线性层。所以每一处的梯度都一样，就是线性层的权重除以 64。
 #
-# 在更靠前的层，或者换一个不这样结尾的网络（例如 AlexNet），各处的梯度一般并不相同。所以 Grad-CAM 对各处取**平均**，得到的数就是这个通道的**权重**：正的支持十字，负的反对十字。
+# 在更靠前的层，或者换一个不这样结尾的网络（例如 AlexNet），各处的梯度一般并不相同。所以 Grad-CAM 对各处取**平均**，得到的数就是这个通道的**权重**。权重为正，通道就支持十字；权重为负，就反对十字。
 #
 # </div>
 # <div lang="en">
@@ -168,13 +176,14 @@ print("the head's own weights, divided by 64:", same)
 #
 # <div lang="zh">
 #
-# 我们的反向传播从一个数出发，这个数是十字的 logit。为什么不选概率，也不选训练时用的损失？把它们对 6 个 logit 的梯度列成三行，就看得出来。**先猜。**
+# 刚才的反向传播，是从十字的 logit 出发的。从十字的概率出发，或者从训练时用的损失出发，是不是也行？我们把这三个数对 6 个 logit 的梯度列成三行，比一比。**先猜**：哪几行里，三角形也有份？
 #
 # </div>
 # <div lang="en">
 #
-# We started backward from the logit of the cross. Why not from its probability, or from the loss that training uses?
-# To compare the three, we put their gradients with respect to the 6 logits into three rows. **Guess first.**
+# We started backward from the logit of the cross. Could we also have started from its probability, or from the loss
+# that training uses? To compare the three, we put their gradients with respect to the 6 logits into three rows.
+# **Guess first**: in which rows does the triangle play a part?
 #
 # </div>
 
@@ -193,22 +202,25 @@ print(Table(["gradient of", *CLASSES], rows))
 # %% [markdown]
 # <div lang="zh">
 #
-# 后两行牵涉到三角形，logit 只问十字自己。概率要升高，压低三角形也行；而且十字的概率已经接近 1，梯度只剩 0.03。损失也一样，符号还是反的：损失变小，十字才变强。
+# 只有 logit 那一行只问十字自己，概率和损失两行都牵涉到三角形。要概率升高，压低三角形也行，而这不是我们想问的。
 #
-# 再看一批图。每张图都要自己那一类的 logit 的梯度，`logits.gather(1, labels[:, None])` 正好从每张图里取出一个。我们把两张图的加起来，只做一次反向传播，先在 eval 模式下，再在 train 模式下，和每张图单独做的比。**先猜。**
+# 还有一个原因：十字的概率已经接近 1，梯度只剩 0.03。损失的梯度也一样小，符号还是反的，因为十字变强，损失就变小。
+#
+# 几张图能不能合用一次反向传播？每张图都要自己那一类的 logit 的梯度，`logits.gather(1, labels[:, None])` 正好从每张图里取出这一个。我们把两张图的加起来，只做一次反向传播，再和每张图单独做的比。先在 eval 模式下比，再在 train 模式下比。**先猜**：在哪种模式下，两张图的梯度会混在一起？
 #
 # </div>
 # <div lang="en">
 #
-# In the rows of the probability and the loss, the triangle plays a part as well, while the logit asks about the cross
-# alone. A probability also rises if the triangle is pushed down, and that is not what we want to know. Moreover, the
-# probability of the cross is near 1 already, so its gradient has faded to 0.03. The loss is no better, and its sign
-# is reversed: it falls when the cross gains.
+# Only the row of the logit asks about the cross alone. In the rows of the probability and the loss, the triangle
+# plays a part as well. A probability also rises if the triangle is pushed down, and that is not what we want to know.
+#
+# There is another reason. The probability of the cross is near 1 already, so its gradient has faded to 0.03. The loss
+# has faded as much, and its sign is reversed: it falls when the cross gains.
 #
 # Can several pictures share one backward pass? Each of them needs the gradient of the logit of its own class, and
 # `logits.gather(1, labels[:, None])` takes just that one from every picture. We add up those of two pictures and run
-# backward once, in eval mode and then in train mode, and compare the result with what each picture gets alone.
-# **Guess first.**
+# backward once. Then we compare the result with what each picture gets alone, in eval mode and in train mode. **Guess
+# first**: in which mode do the two mix?
 #
 # </div>
 
@@ -237,9 +249,9 @@ for net in (model, copy.deepcopy(model).train()):
 # %% [markdown]
 # <div lang="zh">
 #
-# 在 eval 模式下不会混在一起，因为哪张图都不影响别的图的 logit。logit 之和里，只有一项取决于某张图，就是它自己那一项。所以从这个和出发，做一次反向传播，每张图得到的就是自己的梯度。
+# 在 eval 模式下，两张图的梯度不会混在一起，因为哪张图都不影响别的图的 logit。logit 之和里，只有一项取决于某张图，就是它自己那一项。所以从这个和出发做一次反向传播，每张图得到的就是自己的梯度。
 #
-# 在 train 模式下却会：`BatchNorm` 用整批图的均值和方差，换掉一张图，别的图的 logit 也跟着变。
+# 在 train 模式下却会混在一起。这时 `BatchNorm` 用的是整批图的均值和方差，所以换掉一张图，别的图的 logit 也跟着变。
 #
 # </div>
 # <div lang="en">
@@ -259,21 +271,21 @@ for net in (model, copy.deepcopy(model).train()):
 #
 # <div lang="zh">
 #
-# 有了特征图，再知道每个通道的权重，就可以画热图了。先把这一步写成函数，一次处理一批图。
+# 有了特征图，再知道每个通道的权重，就可以画热图了。我们先把取权重这一步写成函数，让它一次处理一批图。
 #
-# 写 `channel_weights(model, layer, images, labels)`，`layer` 是 `model` 的一个模块，它的输出之后不会被就地改写。返回 `N×C` 的张量：`logits[i, labels[i]]` 对 `layer` 输出的梯度，在高和宽上取平均。
+# 写 `channel_weights(model, layer, images, labels)`。它返回 `N×C` 的张量：`logits[i, labels[i]]` 对 `layer` 输出的梯度，在高和宽上取平均。`layer` 是 `model` 的一个模块，它的输出之后不会被就地改写。
 #
 # 模型以后还要用，所以不要留下钩子，模式（`training`）照旧；`.grad` 可以变。
 #
 # </div>
 # <div lang="en">
 #
-# With the weight of each channel we can soon draw heat maps. So let us turn this first step into a function, which
-# takes a whole batch of pictures at once.
+# With the weight of each channel we can soon draw heat maps. So let us turn the step that finds the weights into a
+# function, which takes a whole batch of pictures at once.
 #
-# Write `channel_weights(model, layer, images, labels)`. `layer` is a module of `model`, and its output is not
-# overwritten in place later. Return a tensor of `N×C`: the gradient of `logits[i, labels[i]]` with respect to the
-# output of `layer`, averaged over height and width.
+# Write `channel_weights(model, layer, images, labels)`. It returns a tensor of `N×C`: the gradient of
+# `logits[i, labels[i]]` with respect to the output of `layer`, averaged over height and width. `layer` is a module of
+# `model`, and its output is not overwritten in place later.
 #
 # The model will be used again, so leave no hook behind and the mode (`training`) as it was; `.grad` may change.
 #
@@ -311,7 +323,7 @@ check("11.1", channel_weights)
 #
 # $L = \mathrm{ReLU}(\sum_c w_c A_c)$
 #
-# 这里 $A_c$ 是通道 $c$ 的特征图，$w_c$ 是它的权重。$L$ 有 8×8 格，前 4 列是左半边，后 4 列是右半边。我们先问十字，再问三角形，看看 `ReLU` 之前两边各加起来是多少。**先猜。**
+# 这里 $A_c$ 是通道 $c$ 的特征图，$w_c$ 是它的权重。$L$ 有 8×8 格，前 4 列是左半边，后 4 列是右半边。我们先问十字，再问三角形，看看 `ReLU` 之前两边各加起来是多少。**先猜**：问十字的时候，右半边加起来是多少？
 #
 # </div>
 # <div lang="en">
@@ -324,7 +336,8 @@ check("11.1", channel_weights)
 #
 # Here $A_c$ is the feature map of channel $c$ and $w_c$ its weight. $L$ has 8×8 places, of which the first 4 columns
 # belong to the left half of the picture and the last 4 to the right half. We ask about the cross and then about the
-# triangle, and add up each half before the `ReLU`. Which half will be brighter? **Guess first.**
+# triangle, and add up each half before the `ReLU`. **Guess first**: if we ask about the cross, what does the right
+# half add up to?
 #
 # </div>
 
@@ -349,9 +362,9 @@ for ax, name in zip(axes, ("cross", "triangle"), strict=True):
 # %% [markdown]
 # <div lang="zh">
 #
-# 问十字的时候，右半边小于 0：在那边亮的，多是权重为负的通道，它们反对十字，`ReLU` 去掉的就是这些。
+# 问十字的时候，右半边加起来小于 0，因为在那一边，权重为负的通道占了上风。它们反对十字，`ReLU` 去掉的就是这些。
 #
-# 同一张图，同一批特征图，只换了问题，光就移到了另一边。11.1 节的问题也就有了答案：它指得出来，虽然从没有人告诉它形状在哪里。
+# 再问三角形的时候，图还是那张图，特征图还是那些特征图。变的只有问题，亮的地方就移到了另一边。11.1 节的问题也就有了答案：网络指得出形状在哪里，虽然从来没有人告诉过它。
 #
 # </div>
 # <div lang="en">
@@ -369,7 +382,7 @@ for ax, name in zip(axes, ("cross", "triangle"), strict=True):
 #
 # <div lang="zh">
 #
-# 8×8 的热图还要放大到 64×64，才能叠到图上，也才能和框比较。放大用 `F.interpolate`，它有几个选项。我们先拿一行 4 个数来试，第一个是负的；`relu()` 可以在放大之前，也可以在放大之后。**先猜**，再看不写 `mode` 得到的是什么。
+# 8×8 的热图还要放大到 64×64，才能叠到图上，也才能和框比较。放大用 `F.interpolate`，不过它有几个选项，选得不对，热图就会走样。我们拿一行 4 个数来试，其中第一个是负的。`relu()` 可以在放大之前，也可以在放大之后。**先猜**：得到的数一样吗？然后再看不写 `mode` 得到的是什么。
 #
 # </div>
 # <div lang="en">
@@ -377,7 +390,7 @@ for ax, name in zip(axes, ("cross", "triangle"), strict=True):
 # The map of 8×8 has to be enlarged to 64×64 before we can lay it over the picture or compare it with a box.
 # `F.interpolate` does that, but it has options that matter. To see what they do, we try them on one row of 4 numbers,
 # the first of which is negative. We also let `relu()` come before the enlarging in one case and after it in another.
-# **Guess first**, and then see what we get without `mode`.
+# **Guess first**: are the numbers the same? Then see what we get without `mode`.
 #
 # </div>
 
@@ -403,24 +416,24 @@ print("bilinear:", tuple(maps.shape), "to", tuple(enlarged.shape))
 # %% [markdown]
 # <div lang="zh">
 #
-# 不写 `mode` 就是最近邻，即 `nearest`：它只是重复每个数，图就成了一个个方块。`linear` 的高峰还在原处；加上 `align_corners=True`，首尾两个数被拉到了边上，高峰也跟着偏了。
+# 不写 `mode`，得到的是最近邻，即 `nearest`。它只是重复每个数，热图就成了一个个方块。`linear` 在相邻的数之间平缓地过渡，高峰还在原处。加上 `align_corners=True`，首尾两个数就被拉到边上，高峰也跟着偏了。
 #
-# 为什么要先 `relu()`？放大会把相邻的数混在一起。放大之后才 `relu()`，负数已经渗进旁边的格子，0.75 变成了 0.50。
+# 为什么要先 `relu()`？放大会把相邻的数混在一起。如果负数还在，就会渗进旁边的格子，0.75 就变成了 0.50。
 #
-# 图像要用 `bilinear`，也就是横竖各做一次 `linear`。它只收 `N×C×H×W` 的张量，所以求和时要把通道那一维留着。
+# 图像要用 `bilinear`，也就是横竖各做一次 `linear`。它只收 `N×C×H×W` 的张量，所以求和时要留着通道那一维。
 #
 # </div>
 # <div lang="en">
 #
-# Without `mode` we get the nearest neighbour, `nearest`. It repeats every number, so the map consists of blocks. With
-# `linear` the peak stays where it was. `align_corners=True` pulls the first and the last number to the borders, which
-# moves the peak as well.
+# Without `mode` we get the nearest neighbour, `nearest`. It only repeats every number, so the map consists of blocks.
+# `linear` passes gradually between the numbers, and the peak stays where it was. `align_corners=True` pulls the first
+# and the last number to the borders, and the peak moves with them.
 #
-# Why does `relu()` come first? Enlarging mixes neighbouring numbers. Otherwise the negative number leaks into the
-# places beside it, where 0.75 becomes 0.50.
+# Why does `relu()` come first? Enlarging mixes neighbouring numbers. A negative number would leak into the places
+# beside it, and 0.75 becomes 0.50.
 #
-# For pictures use `bilinear`, which is `linear` in both directions. It takes only `N×C×H×W`, so keep the dimension of
-# the channels when you add them up.
+# For pictures use `bilinear`, which is `linear` in both directions. It takes only `N×C×H×W`, so keep the channel
+# dimension when you add up.
 #
 # </div>
 #
@@ -430,9 +443,9 @@ print("bilinear:", tuple(maps.shape), "to", tuple(enlarged.shape))
 #
 # <div lang="zh">
 #
-# 现在把三步合成一个函数：给它一批图和各自的类别，它就画出网络看的是哪里。
+# 现在把三步合成一个函数：给它一批图和各自的类别，它就说出网络看的是哪里。
 #
-# 写 `grad_cam(model, layer, images, labels)`：返回 `N×H×W`，和 `images` 同样高、同样宽。先求加权和，再 `relu()`，然后双线性放大。
+# 写 `grad_cam(model, layer, images, labels)`。它先求加权和，再 `relu()`，然后双线性放大，返回 `N×H×W`，和 `images` 同样高、同样宽。
 #
 # - 值不缩放，热图才能互相比较。
 # - 结果不连着计算图。
@@ -442,10 +455,10 @@ print("bilinear:", tuple(maps.shape), "to", tuple(enlarged.shape))
 # </div>
 # <div lang="en">
 #
-# Now put the three steps together. Given pictures and a class for each, your function shows where the network looks.
+# Now put the three steps together, in a function that shows where the network looks.
 #
-# Write `grad_cam(model, layer, images, labels)`. It returns `N×H×W`, as high and as wide as `images`: first the
-# weighted sum, then `relu()`, then bilinear enlarging.
+# Write `grad_cam(model, layer, images, labels)`. It takes the weighted sum, then `relu()`, then enlarges bilinearly,
+# and returns `N×H×W`, as high and as wide as `images`.
 #
 # - Do not scale the values, so that maps can be compared.
 # - The result carries no graph.
@@ -485,9 +498,9 @@ check("11.2", grad_cam)
 #
 # <div lang="zh">
 #
-# `SmallCNN` 的 ReLU 都不是就地的。常见的网络不一样：torchvision 的 ResNet、VGG，ReLU 全是就地的。热图会受影响吗？
+# `SmallCNN` 的 ReLU 都不是就地的，常见的网络却不一样：torchvision 的 ResNet 和 VGG，ReLU 全是就地的。我们的热图会受影响吗？
 #
-# 我们造一个副本，只把 `inplace` 打开。两个网络给出的 logit 完全相同，可是留下的特征图和梯度也一样吗？在 `block4.bn` 上，两样各用两种办法留下来：
+# 为了弄清楚，我们造一个副本，只把 `inplace` 打开。两个网络给出的 logit 完全相同，可是留下的特征图和梯度也一样吗？在 `block4.bn` 上，特征图和梯度各用两种办法留下来：
 #
 # - 特征图用 `detach()` 和 `detach().clone()`；
 # - 梯度用 `retain_grad()` 和张量钩子。
@@ -540,18 +553,26 @@ for way, a, b in zip(ways, *results, strict=True):
 # %% [markdown]
 # <div lang="zh">
 #
-# 两个网络上一样的，是 `detach().clone()` 的特征图和张量钩子的梯度。`detach()` 留下的是同一块内存，ReLU 就地改写它，负数都没有了；`clone()` 才是当时的样子（第 09 课）。`retain_grad()` 在就地操作之后跟着张量走，给出的是 ReLU **之后**的梯度；张量钩子留在原来的值上（第 04 课）。
+# 四份里只有两份在两个网络上一样：`detach().clone()` 的特征图，和张量钩子的梯度。
 #
-# 你的 `grad_cam` 过得了这一关吗？用它在两个网络、三个位置上各运行一次，每个位置上，两个网络的结果应当一样。
+# 先说特征图。`detach()` 并没有复制，它留下的还是同一块内存。ReLU 就地改写这块内存，留下的特征图也就跟着变了，负数都没有了。`clone()` 留下的才是当时的样子（第 09 课）。
+#
+# 梯度也有类似的陷阱。就地操作之后，`retain_grad()` 跟着张量走，给出的是 ReLU **之后**的梯度。张量钩子则留在原来的值上（第 04 课）。
+#
+# 你的 `grad_cam` 避得开这两个陷阱吗？请用它在两个网络、三个位置上各运行一次。每个位置上，两个网络的结果应当一样。
 #
 # </div>
 # <div lang="en">
 #
-# Only the maps with `detach().clone()` and the gradient of the tensor hook are the same in both networks. What
-# `detach()` keeps is the same memory, and since the ReLU overwrites it in place, no negative number is left in it.
-# `clone()` keeps what was there at that moment (lesson 09). The gradient has a similar trap. After an operation in
-# place, `retain_grad()` goes with the tensor and gives the gradient **behind** the ReLU, whereas a tensor hook stays
-# with the old value (lesson 04).
+# Of the four, only two are the same in both networks: the maps with `detach().clone()` and the gradient of the tensor
+# hook.
+#
+# Let us take the maps first. `detach()` makes no copy, so what it keeps is the same memory. When the ReLU overwrites
+# this memory in place, the kept map changes with it, and no negative number is left in it. `clone()` keeps what was
+# there at that moment (lesson 09).
+#
+# The gradient has a similar trap. After an operation in place, `retain_grad()` goes with the tensor, and so it gives
+# the gradient **behind** the ReLU. A tensor hook stays with the old value (lesson 04).
 #
 # Does your own `grad_cam` avoid both traps? Run it on both networks, at three places. At each place, both networks
 # should give the same map.
@@ -573,11 +594,11 @@ except NotImplementedError:
 #
 # <div lang="zh">
 #
-# 一张热图再好看，也说明不了什么。**指点游戏**给出一个数：热图上值最大的那一点，落在框里算命中，否则不算。在很多没见过的图上数一数，就得到命中率。
+# 一张热图再好看，也说明不了什么。我们要的是一个数，**指点游戏**就给出这样一个数。看热图上值最大的那一点，落在框里算命中，否则不算。在很多没见过的图上数一数，就得到命中率。
 #
-# 我们的图是画出来的，所以框分毫不差。`sample.box` 是 `x0, y0, x1, y1`：`x` 向右，`y` 向下；`x0` 和 `y0` 在框里，`x1` 和 `y1` 已经在框外，所以 `image[:, y0:y1, x0:x1]` 恰好框住形状。
+# 我们的图是画出来的，所以框分毫不差。`sample.box` 是 `x0, y0, x1, y1`，`x` 向右，`y` 向下。和 Python 的切片一样，起点在框里，终点已经在框外，所以 `image[:, y0:y1, x0:x1]` 恰好框住形状。
 #
-# 可是和谁比？和一个从不看图、每次都指着正中间的人比。**先猜。**
+# 光有命中率还不够，还要有东西来比。我们就和一个从不看图、每次都指着正中间的人比。**先猜**：他的命中率是多少？
 #
 # </div>
 # <div lang="en">
@@ -587,8 +608,8 @@ except NotImplementedError:
 # pictures, this gives the hit rate.
 #
 # Since our pictures are drawn, we know the boxes exactly. `sample.box` is `x0, y0, x1, y1`, with `x` to the right and
-# `y` down. `x0` and `y0` lie in the box, `x1` and `y1` just outside, so `image[:, y0:y1, x0:x1]` is exactly what the
-# box holds.
+# `y` down. As in a Python slice, the start belongs to the box and the end does not, so `image[:, y0:y1, x0:x1]` is
+# exactly what the box holds.
 #
 # A hit rate means little unless we have something to compare it with. So imagine somebody who never looks at the
 # picture and points at the middle every time. How often would they hit? **Guess first.**
@@ -612,7 +633,7 @@ print(f"classified correctly: {right_class.float().mean():.3f}")
 # %% [markdown]
 # <div lang="zh">
 #
-# 永远指正中间，三张里能命中一张。热图要明显高于这个数，才算知道在哪里。
+# 永远指着正中间，三张里也能命中一张。所以热图要明显高于这个数，才算知道形状在哪里。
 #
 # </div>
 # <div lang="en">
@@ -628,9 +649,9 @@ print(f"classified correctly: {right_class.float().mean():.3f}")
 #
 # <div lang="zh">
 #
-# 热图指得准不准，要用数来说话，所以把指点游戏写成函数。
+# 热图指得准不准，要用数来说话。所以我们把指点游戏写成函数。
 #
-# 写 `hit_rate(cams, boxes)`：`cams` 是 `N×H×W`，`boxes` 是 `N×4`，返回最高点落在框里的比例，一个从 0 到 1 的数。
+# 写 `hit_rate(cams, boxes)`。它返回最高点落在框里的热图的比例，一个从 0 到 1 的数。`cams` 是 `N×H×W`，`boxes` 是 `N×4`。
 #
 # - 热图可以有负数。
 # - 并列最高的几处，要么都在框里，要么都不在，所以取哪一处都行。
@@ -641,8 +662,8 @@ print(f"classified correctly: {right_class.float().mean():.3f}")
 #
 # To say in a number how well maps point, let us write the pointing game as a function.
 #
-# Write `hit_rate(cams, boxes)`, where `cams` is `N×H×W` and `boxes` is `N×4`. It returns the share of maps whose
-# highest point lies in the box, one number from 0 to 1.
+# Write `hit_rate(cams, boxes)`. It returns the share of maps whose highest point lies in the box, one number from 0
+# to 1. `cams` is `N×H×W`, and `boxes` is `N×4`.
 #
 # - Maps may hold negative numbers.
 # - Where several points are equally high, either all of them lie in the box or none, so you may take any of them.
@@ -673,9 +694,9 @@ check("11.3", hit_rate)
 #
 # <div lang="zh">
 #
-# 训练好的网络指得有多准？11.2 节说过，它在 `block4` 的权重就是 `head.weight / 64`。所以这里连反向传播都不需要，一个前向钩子就能给出全部热图。这个做法叫 CAM（class activation mapping），是 Grad-CAM 的前身。
+# 现在可以量一量，训练好的网络指得有多准。11.2 节说过，它在 `block4` 的权重就是 `head.weight / 64`。所以这里连反向传播都不需要，一个前向钩子就能给出全部热图。这个做法叫 CAM（class activation mapping），是 Grad-CAM 的前身。
 #
-# 我们用它给两个网络各画 500 张热图：一个是训练好的，一个是随机权重的，什么都没学过。**先猜**，再看从没见过框的网络命中多少。
+# 我们用 CAM 给两个网络各画 500 张热图。一个是训练好的，另一个是随机权重的，什么都没有学过。**先猜**：训练好的网络从没见过框，能命中多少？
 #
 # </div>
 # <div lang="en">
@@ -685,7 +706,7 @@ check("11.3", hit_rate)
 # method is called CAM (class activation mapping), and it came before Grad-CAM.
 #
 # With CAM we make 500 maps of each of two networks: the trained one, and one with random weights, which has learnt
-# nothing at all. **Guess first**, and then see how often the trained network hits, although it has never seen a box.
+# nothing at all. **Guess first**: how often does the trained network hit, although it has never seen a box?
 #
 # </div>
 
@@ -744,26 +765,29 @@ for (name, maps), panels in zip(cams.items(), axes, strict=True):
 # %% [markdown]
 # <div lang="zh">
 #
-# 热图盖在图上，白框是真的框。热图的最高点落在框里是命中（hit），画成圆点；落在框外是没命中（miss），画成叉。最后一列特意选了训练过的网络没命中的一张。每张热图各用**自己的**颜色刻度，最亮处就是写在上面的最大值。亮度因此不能在图和图之间比较：随机权重的热图看着也亮，数值却小得多。
+# 每张热图都盖在它的图上，白框是真的框。热图的最高点画成圆点，就是落在框里，命中了；画成叉，就是没命中。最后一列特意选了一张训练过的网络没命中的图。
 #
-# 训练过的网络命中 0.98。随机权重的只有 0.07，比永远指正中间还低：热图大多亮在别处，有些处处是 0，最高点就算在左上角。
+# 看亮度的时候要当心。每张热图各用**自己的**颜色刻度，最亮处就是写在上面的最大值。所以随机权重的热图看着也亮，数值却小得多。
 #
-# 这叫**合理性检查**：如果换上随机权重，热图几乎不变，它画的就不是网络学到的东西。
+# 训练过的网络，命中率是 0.98。随机权重的只有 0.07，比永远指着正中间还低。它的热图大多亮在别处，还有一些处处是 0，最高点就算在左上角。
+#
+# 这样的比较叫**合理性检查**。如果换上随机权重，热图几乎不变，它画的就不是网络学到的东西。
 #
 # </div>
 # <div lang="en">
 #
 # Each map lies over its picture, and the true box is white. The highest point of the map is a dot if it hits the box,
-# and a cross if it misses. For the last column we picked a picture that the trained network misses. Beware of the
-# brightness: each map has a colour scale **of its own**, up to its highest value, which stands above it. That is why
-# the maps of random weights look bright as well, although their values are far smaller.
+# and a cross if it misses. For the last column we picked a picture that the trained network misses.
+#
+# Beware of the brightness. Each map has a colour scale **of its own**, up to its highest value, which stands above
+# it. That is why the maps of random weights look bright as well, although their values are far smaller.
 #
 # The trained network has a hit rate of 0.98. Random weights give 0.07, which is less than always pointing at the
-# middle would give. Most of their maps light up elsewhere, and some are 0 everywhere, in which case the upper left
-# corner counts as the highest point.
+# middle would give. Most of their maps light up elsewhere. Some are 0 everywhere, and then the upper left corner
+# counts as the highest point.
 #
-# This is called a **sanity check**: if random weights hardly change a map, it does not show what the network has
-# learnt.
+# Such a comparison is called a **sanity check**. If random weights hardly change a map, it does not show what the
+# network has learnt.
 #
 # </div>
 
@@ -772,7 +796,7 @@ for (name, maps), panels in zip(cams.items(), axes, strict=True):
 #
 # <div lang="zh">
 #
-# 到现在为止，热图只证实了我们的愿望。它最大的用处是发现毛病，我们就造一个。假设有人交来一批爱心和圆的图，而每张爱心的左上角都贴着一张白色贴纸，在 2 到 14 的位置，不碰到形状。
+# 到现在为止，热图只证实了我们的愿望。可是它最大的用处是发现毛病，所以我们来造一个有毛病的网络。假设有人交给你一批爱心和圆的图，每张爱心的左上角都贴着一张白色贴纸，行和列都是从 2 到 14，不碰到形状。网络从这些图里会学到什么？
 #
 # </div>
 # <div lang="en">
@@ -826,9 +850,9 @@ print(f"{len(hearts)} new hearts with a sticker, called a heart: {called:.1f}")
 # %% [markdown]
 # <div lang="zh">
 #
-# 没见过的爱心，网络全都答对了。只看这些爱心，这个网络好得很。
+# 没见过的爱心，网络全都答对了。只看这些爱心，这是一个很好的网络。
 #
-# 我们来查一查：先给圆贴上贴纸，把爱心的贴纸去掉，看它怎么说；再看热图的最高点落在哪里。热图用你的 `grad_cam` 来画，用你的 `hit_rate` 来打分。**先猜。**
+# 不过我们来仔细查一查。先给圆贴上贴纸，去掉爱心的贴纸，看网络怎么说；再看热图的最高点落在哪里。热图用你的 `grad_cam` 来画，打分用你的 `hit_rate`。**先猜**：贴上贴纸的圆，有多少会被认作爱心？
 #
 # </div>
 # <div lang="en">
@@ -837,7 +861,7 @@ print(f"{len(hearts)} new hearts with a sticker, called a heart: {called:.1f}")
 #
 # But let us examine it more closely. First we put the sticker on circles and take it off the hearts, and see what the
 # network says. Then we see where the highest point of a map lies. Your own `grad_cam` makes the maps, and your
-# `hit_rate` scores them. **Guess first.**
+# `hit_rate` scores them. **Guess first**: how many circles with a sticker will be called a heart?
 #
 # </div>
 
@@ -866,7 +890,7 @@ except NotImplementedError:
 # %% [markdown]
 # <div lang="zh">
 #
-# 热图的最高点一次也没有落在爱心上，全在贴纸上。圆贴上贴纸，它就说是爱心；爱心去掉贴纸，它大多认不出来了。它学会的是认贴纸：在这批图上，看贴纸和看形状一样分得清两类，而且更容易学。
+# 热图的最高点全落在贴纸上，一次也没有落在爱心上。圆贴上贴纸，网络就说是爱心；爱心去掉贴纸，大多就认不出来了。可见它学会的是认贴纸。在这批图上，看贴纸和看形状一样分得清两类，而且贴纸更容易学。
 #
 # 爱心的准确率看不出这个毛病，因为新的爱心也带着贴纸；热图一眼就看出来了，挪动贴纸的实验则证实了它。
 #
@@ -886,7 +910,7 @@ except NotImplementedError:
 #
 # <div lang="zh">
 #
-# 我们拿走贴纸，看回答变不变；对通道也可以做这样的实验。梯度只是预测：它说权重大的通道要紧。是不是真的，关掉一个通道就知道：前向钩子把它设为 0，返回新的输出（5.6 节），再看 logit 降了多少。
+# 刚才我们拿走贴纸，看回答变不变。对通道也可以做这样的实验。梯度只是预测，它说权重大的通道要紧。是不是真的要紧，关掉一个通道就知道：前向钩子把这个通道设为 0，返回新的输出（5.6 节）。logit 会降多少？
 #
 # </div>
 # <div lang="en">
@@ -904,9 +928,9 @@ except NotImplementedError:
 #
 # <div lang="zh">
 #
-# 把这个实验写成函数，就可以在任何一层、任何一个通道上做。
+# 把这个实验写成函数，就可以在任何一层、对任何一个通道重做。
 #
-# 写 `channel_effect(model, layer, channel, images, labels)`：返回一个 `N` 个数的张量，说明每张图的 `logits[i, labels[i]]` 降了多少，也就是原来的值减去关掉 `channel` 之后的值。
+# 写 `channel_effect(model, layer, channel, images, labels)`。它返回一个 `N` 个数的张量，说明每张图的 `logits[i, labels[i]]` 降了多少，也就是原来的值减去关掉 `channel` 之后的值。
 #
 # - `output` 不要就地改：别的钩子也许还留着它。
 # - 参数、它们的 `.grad` 和 `training` 不碰，不留下钩子：实验做完，模型和原来一样。
@@ -956,21 +980,25 @@ check("11.4", channel_effect)
 #
 # <div lang="zh">
 #
-# 现在把预测和实验放在一起比。还是拼起来的那张图，问的是十字。第一种预测和 Grad-CAM 一样，一个通道一个权重：通道 $c$ 的贡献是 $w_c$ 乘以 $A_c$ 各处之和。第二种不取平均，逐处用梯度乘 $A_c$，再加起来。实验则是逐个关掉通道。
+# 现在来看预测准不准，用的还是拼起来的那张图，问的是十字。实验是每次关掉一个通道，看 logit 降多少。
 #
-# 在 `block4` 比一次，在更靠前的 `block2` 再比一次。怎样算准，看预测和实验的相关系数：1 是步调一致，0 是毫不相干。**先猜。**
+# 预测有两种。第一种和 Grad-CAM 一样，一个通道一个权重：通道 $c$ 的贡献是 $w_c$ 乘以 $A_c$ 各处之和。第二种不取平均，而是逐处用梯度乘 $A_c$，再加起来。
+#
+# 我们在 `block4` 比一次，在更靠前的 `block2` 再比一次。准不准，看预测和实验的相关系数：1 是步调一致，0 是毫不相干。**先猜**：在 `block2`，第一种预测准吗？
 #
 # </div>
 # <div lang="en">
 #
-# Now we compare prediction and experiment, on the joined picture again and for the cross. The first prediction has
-# one weight per channel, as Grad-CAM does: channel $c$ contributes $w_c$ times the sum of $A_c$ over all places. The
-# second prediction takes no average. It multiplies gradient and $A_c$ place by place and adds up the products. The
-# experiment switches off one channel after another.
+# Now let us see how good the predictions are, on the joined picture and for the cross. The experiment switches off
+# one channel at a time, and notes how far the logit falls.
 #
-# We do this at `block4`, and again at `block2`, earlier in the network. To judge a prediction we take its correlation
-# with the experiment: 1 means that the two rise and fall together, and 0 that they have nothing to do with each
-# other. **Guess first.**
+# There are two predictions. The first has one weight per channel, as Grad-CAM does: channel $c$ contributes $w_c$
+# times the sum of $A_c$ over all places. The second takes no average. It multiplies gradient and $A_c$ place by place
+# and adds up the products.
+#
+# We do this at `block4`, and again at `block2`, earlier in the network. A prediction is judged by its correlation
+# with the experiment: 1 means that the two rise and fall together, and 0 that they have nothing in common. **Guess
+# first**: how good is the first prediction at `block2`?
 #
 # </div>
 
@@ -1020,25 +1048,29 @@ for ax, channel in zip(axes[1:], (best, worst), strict=True):
 # %% [markdown]
 # <div lang="zh">
 #
-# 在 `block4`，两种预测的相关系数都是 1.00：它之后的一切都是线性的，预测必然准。中间的通道亮在十字上，关掉它十字就降；右边的亮在三角形上，关掉它十字反而升。
+# 在 `block4`，两种预测的相关系数都是 1.00。在那里预测必然准，因为它之后的一切都是线性的。
 #
-# 在 `block2`，各处的梯度不同，平均成一个权重，就只剩 0.07，几乎没有用了；逐处相乘仍有 0.96。Grad-CAM 一个通道只有一个权重，这是它常用在最后一个卷积块上的一个原因。
+# 图里有两个通道。中间的亮在十字上，关掉它，十字的 logit 就降。右边的亮在三角形上，关掉它，十字的 logit 反而升。
 #
-# 最后用手来试。`GradCamPlayground` 用的就是这样的钩子：拖动形状，点一类来看它的热图，点一个通道把它关掉，其余的马上跟着变。**找一找**：哪两个形状放在一起，网络会叫出第三个名字，而图里根本没有它？
+# 在 `block2`，各处的梯度不同。如果平均成一个权重，相关系数就只剩 0.07，几乎没有用了；逐处相乘却仍有 0.96。Grad-CAM 一个通道只有一个权重，这是它常用在最后一个卷积块上的一个原因。
+#
+# 最后用手来试。`GradCamPlayground` 用的就是这样的钩子。你可以拖动形状，可以点一类来看它的热图，也可以点一个通道把它关掉，其余的马上跟着变。**找一找**：哪两个形状放在一起，网络会叫出第三个名字，而图里根本没有它？
 #
 # </div>
 # <div lang="en">
 #
 # At `block4` both predictions have a correlation of 1.00. They cannot fail there, because everything behind it is
-# linear. The channel in the middle is bright on the cross, and without it the logit of the cross falls. The channel
-# on the right is bright on the triangle, and without it the logit of the cross rises.
+# linear.
+#
+# The figure shows two of its channels. The one in the middle is bright on the cross, and without it the logit of the
+# cross falls. The one on the right is bright on the triangle, and without it the logit of the cross rises.
 #
 # At `block2` the gradient differs from place to place. If it is averaged into one weight, the correlation drops to
-# 0.07 and predicts next to nothing, while place by place it is still 0.96. Since Grad-CAM has one weight per channel,
-# this is one reason why it is commonly used at the last block of convolutions.
+# 0.07 and predicts next to nothing, while place by place it is still 0.96. Grad-CAM has only one weight per channel.
+# This is one reason why it is commonly used at the last block of convolutions.
 #
-# Now try it by hand. `GradCamPlayground` uses the same kind of hooks. Drag a shape, click a class to see its heat
-# map, or click a channel to switch it off, and the rest follows at once. **Find out**: which two shapes, put
+# Now try it by hand. `GradCamPlayground` uses the same kind of hooks. You can drag a shape, click a class to see its
+# heat map, or click a channel to switch it off, and the rest follows at once. **Find out**: which two shapes, put
 # together, get the name of a third that is not in the picture?
 #
 # </div>
@@ -1055,7 +1087,9 @@ GradCamPlayground(
 # %% [markdown]
 # <div lang="zh">
 #
-# 爱心和三角形，网络说是圆，放在哪里都差不多（星形和圆也会叫成正方形，三分之一以上的位置如此）。`block4` 之后是平均和线性层，两个形状的 logit 因此近似于各自的相加：爱心坚决反对三角形，三角形也坚决反对爱心，互相抵消；圆从两边各得一点，就成了最高的。
+# 爱心和三角形放在一起，网络说是圆，放在哪里都差不多。原因在 `block4` 之后：那里只有平均和线性层，所以两个形状的 logit 近似于各自的相加。爱心坚决反对三角形，三角形也坚决反对爱心，两者互相抵消。圆从两边各得一点，就成了最高的。
+#
+# 星形和圆放在一起，也会叫成正方形，三分之一以上的位置如此。
 #
 # </div>
 # <div lang="en">
@@ -1063,7 +1097,9 @@ GradCamPlayground(
 # A heart and a triangle are called a circle, nearly wherever you put them. The reason is that behind `block4` there
 # are only an average and a linear layer, so the logits of two shapes nearly add up. The heart speaks strongly against
 # the triangle, and the triangle against the heart, which cancels both. The circle gets a little from either, and so
-# it comes first. (A star and a circle become a square, too, at more than a third of the places.)
+# it comes first.
+#
+# A star and a circle become a square, too, at more than a third of the places.
 #
 # </div>
 #
@@ -1071,15 +1107,16 @@ GradCamPlayground(
 #
 # <div lang="zh">
 #
-# 你写的这些，`record`（[`hookedu/hooks/capture.py`](../hookedu/hooks/capture.py)）也是用同样的钩子做的：它留下特征图和梯度，放大之前的 Grad-CAM 就只要几行。
+# 第 05 课的 `record` 并没有什么秘密，它用的就是你写的这些钩子，源码在 [`hookedu/hooks/capture.py`](../hookedu/hooks/capture.py)。它把特征图和梯度都留下来，所以放大之前的 Grad-CAM，用它只要几行。
 #
-# 钩子都取下来了，模型却不是原来的样子：每次 `backward()` 都往参数的 `.grad` 里加了数。如果接下来要训练，先调用 `model.zero_grad()`。
+# 钩子都取下来了，可是模型已经不是原来的样子，因为每次 `backward()` 都往参数的 `.grad` 里加了数。如果接下来要训练，请先调用 `model.zero_grad()`。
 #
 # </div>
 # <div lang="en">
 #
-# What you have written is also what `record` does ([`hookedu/hooks/capture.py`](../hookedu/hooks/capture.py)), with
-# the same hooks. It keeps maps and gradients, so that Grad-CAM, up to the enlarging, takes only a few lines.
+# There is no secret in the `record` of lesson 05: it does what you have just done, with the same hooks, and you can
+# read it in [`hookedu/hooks/capture.py`](../hookedu/hooks/capture.py). Since it keeps both maps and gradients,
+# Grad-CAM, up to the enlarging, takes only a few lines with it.
 #
 # Although all hooks have come off, the model is not what it was, because every `backward()` added to the `.grad` of
 # its parameters. So before you train on, call `model.zero_grad()`.
@@ -1136,9 +1173,9 @@ print("parameters with a .grad:", sum(with_grad), "of", len(with_grad))
 #
 # <div lang="zh">
 #
-# 和 11.9 节类似的事，真的发生过。在一项胸片研究里，这类热图显示，网络也在看片子角上的金属标记，而从标记可以看出片子来自哪家医院（搜索 Zech 2018 pneumonia）。
+# 和 11.9 节类似的事，真的发生过。有一项研究让网络看胸片，这类热图显示，网络也在看片子角上的金属标记，而从标记可以看出片子来自哪家医院（搜索 Zech 2018 pneumonia）。
 #
-# 现成的实现有 `pytorch-grad-cam`。随机权重的检查出自论文 *Sanity Checks for Saliency Maps*：那里有几种解释方法没有通过，Grad-CAM 通过了。下面是你的进度。
+# 如果不想自己写，`pytorch-grad-cam` 是现成的实现。不管用哪一个，都值得像 11.8 节那样，换上随机权重检查一遍。这个检查出自论文 *Sanity Checks for Saliency Maps*，那里有几种解释方法没有通过，Grad-CAM 通过了。下面是你的进度。
 #
 # </div>
 # <div lang="en">
@@ -1147,9 +1184,9 @@ print("parameters with a .grad:", sum(with_grad), "of", len(with_grad))
 # kind showed that the network also looked at a metal mark in the corner of the film, and such marks tell hospitals
 # apart (search for Zech 2018 pneumonia).
 #
-# A ready-made implementation is `pytorch-grad-cam`. The check with random weights comes from the paper *Sanity Checks
-# for Saliency Maps*. In that paper some methods of explanation failed the check, and Grad-CAM passed. Below is your
-# progress.
+# If you do not want to write it yourself, `pytorch-grad-cam` is a ready-made implementation. Whichever you use, it is
+# worth a check with random weights, as in section 11.8. The check comes from the paper *Sanity Checks for Saliency
+# Maps*. In that paper some methods of explanation failed it, and Grad-CAM passed. Below is your progress.
 #
 # </div>
 
