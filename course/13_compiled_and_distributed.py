@@ -18,22 +18,25 @@ LanguageToggle()
 #
 # <div lang="zh">
 #
-# `torch.compile` 读懂 `forward` 的 Python 代码，换成更快的代码。8.9 节见过它的脾气：模型编译过、运行过以后，再给原来没有钩子的层挂上钩子，编译好的代码不理会，要碰上重新编译的调用（例如批的大小变了）才会触发。办法有两个：要么先挂钩子再编译，要么用 `set_stance("force_eager")`，让它暂时照普通的 Python 运行。
+# `torch.compile` 读懂 `forward` 的 Python 代码，换成更快的代码。钩子却不一定还在里面。8.9 节就碰到过：一个模型编译过、运行过以后，再给原来没有钩子的层挂上钩子，编译好的代码不理会它。要等到哪次调用必须重新编译，例如批的大小变了，钩子才会触发。
 #
-# 那么，先挂钩子就保险了吗？下面两个模型是同一个类的，各层也一样：`one` 先编译、运行，和 8.9 节一样；`two` 先挂钩子，后编译。**先猜**，再看钩子挂在编译好的模型**自己**身上时触发不触发。
+# 办法有两个：要么先挂钩子再编译，要么用 `set_stance("force_eager")`，让模型暂时照普通的 Python 运行。
+#
+# 那么，先挂钩子就保险了吗？下面两个模型是同一个类的，各层也一样。`one` 和 8.9 节一样，先编译、运行；`two` 先挂钩子，后编译。**先猜**：`two` 的钩子触发不触发？如果挂在编译好的模型**自己**身上呢？
 #
 # </div>
 # <div lang="en">
 #
 # `torch.compile` reads the Python code of `forward` and puts faster code in its place. Hooks do not always survive
-# that. In section 8.9, a model had been compiled and had run before it got a hook. The compiled code ignores such a
-# hook if its layer had none before, until a call has to compile anew, say for another batch size. There were two ways
-# out: either register the hook before compiling, or use `set_stance("force_eager")`, which makes the model run as plain
-# Python for a while.
+# that. In section 8.9, a model had been compiled and had run before it got a hook, on a layer that had none before.
+# The compiled code then ignores the hook, until a call has to compile anew, say for another batch size.
+#
+# There were two ways out: either register the hook before compiling, or use `set_stance("force_eager")`, which makes
+# the model run as plain Python for a while.
 #
 # Are you safe, then, if you register the hook first? Below are two models of the same class, with the same layers.
-# `one` is compiled and run first, as in section 8.9. `two` gets its hook before it is compiled. Does that hook fire?
-# And does a hook on the compiled model **itself** fire? **Guess first**, and then see.
+# `one` is compiled and run first, as in section 8.9. `two` gets its hook before it is compiled. **Guess first**: does
+# the hook of `two` fire? And does a hook on the compiled model **itself** fire?
 #
 # </div>
 
@@ -79,9 +82,9 @@ print("on the compiled model itself, len(seen):", len(seen))
 #
 # <div lang="zh">
 #
-# 编译的是类的代码，同一个类、构造也相同的模型共用：`one` 编译的时候没有钩子，`two` 就用了那份没有钩子的代码（torch 2.15.0）。先 `torch.compiler.reset()`，忘掉以前编译的，才稳妥。结果倒一直是对的，因为权重各用各的。
+# 编译的是类的代码，同一个类、构造也相同的模型共用这份代码。`one` 编译的时候没有钩子，`two` 用的就是那份没有钩子的代码（torch 2.15.0）。先调用 `torch.compiler.reset()`，忘掉以前编译的，才稳妥。结果倒一直是对的，因为每个模型用的是自己的权重。
 #
-# 挂在编译好的模型自己身上的钩子照常触发：那是编译好的代码外面的一层。
+# 挂在编译好的模型自己身上的钩子照常触发，因为它挂在编译好的代码外面的那一层上。
 #
 # </div>
 # <div lang="en">
@@ -99,9 +102,9 @@ print("on the compiled model itself, len(seen):", len(seen))
 # %% [markdown]
 # <div lang="zh">
 #
-# 钩子编译进去以后，也还有事。编译好的代码只在它当时的假设之下有效，而钩子里的 `seen.append(...)` 每次都让 `seen` 变长。下面的 `backend` 每编译一次就被调用一次，收到编译出来的图，所以数得出来。
+# 假设钩子挂得及时，已经编译进去了，这样就没事了吗？编译好的代码有它所依据的假设，假设变了，代码就作废。而钩子里的 `seen.append(...)`，每次调用都让 `seen` 变长。这要付出多大的代价，我们来数一数编译的次数：下面的 `backend` 每编译一次就被调用一次，收到的是编译出来的图。
 #
-# 下面先用 `keep` 做钩子，再用 `torch.compiler.disable(keep)`，它让钩子留在编译之外；各调用 5 次。**先猜。**
+# 我们试两种钩子，各调用 5 次。先用 `keep`，再用 `torch.compiler.disable(keep)`，它让钩子留在编译之外。**先猜**：用 `keep` 做钩子，5 次调用一共编译几次？
 #
 # </div>
 # <div lang="en">
@@ -111,8 +114,8 @@ print("on the compiled model itself, len(seen):", len(seen))
 # what that costs, we count how often the code is compiled: the `backend` below is called each time, with the graph that
 # was compiled.
 #
-# We try two hooks with 5 calls each, first `keep` and then `torch.compiler.disable(keep)`, which stays outside of what
-# is compiled. **Guess first.**
+# We try two hooks with 5 calls each, first `keep` and then `torch.compiler.disable(keep)`, which stays outside of
+# what is compiled. **Guess first**: with `keep` as the hook, how many times do 5 calls compile?
 #
 # </div>
 
@@ -146,11 +149,13 @@ print("in the graph:", [node.name for node in graphs[0].graph.nodes if node.op =
 # %% [markdown]
 # <div lang="zh">
 #
-# 用 `keep` 做钩子，每次都重新编译，因为 `seen` 又变长了；钩子留在编译之外，就只编译 1 次，它照样次次触发。
+# 用 `keep` 做钩子，每次调用都重新编译，因为 `seen` 又变长了。钩子留在编译之外，就只编译 1 次，而它照样次次触发。
 #
-# 不过它有代价，最后一行看得出来：图里只剩 `linear`，`ReLU` 不见了。为什么？钩子不能编译，编译到它那里就断开，而它正好在 `Sequential` 的循环里，于是循环照普通的 Python 运行。这里还编译着的，只有挂钩子的那一层在钩子之前的部分。循环里若有你自己写的类，它的代码还会单独编译。
+# 不过，把钩子留在外面也有代价。最后一行看得出来：图里只剩 `linear`，`ReLU` 不见了。为什么？钩子不能编译，编译到它那里就断开，而它正好在 `Sequential` 的循环里，于是整个循环照普通的 Python 运行。这里还编译着的，只有挂钩子的那一层在钩子之前的部分。
 #
-# 只看一层、看完就取下，没有关系；要一直挂着，就得掂量。
+# 循环里若有你自己写的类，它的代码还会单独编译。
+#
+# 如果你只看一眼，看完就取下，这点代价没有关系。如果要一直挂着钩子，就得先掂量一下。
 #
 # </div>
 # <div lang="en">
@@ -158,11 +163,12 @@ print("in the graph:", [node.name for node in graphs[0].graph.nodes if node.op =
 # With `keep` as the hook, every call compiled the model anew, because `seen` had become longer in the meantime. With
 # `keep` outside of the compiled code, there was only 1 compilation, and the hook fired just as often.
 #
-# But keeping the hook outside has its price, as the last line shows: only `linear` is left in the graph, and the `ReLU`
-# is gone. Why? A hook that may not be compiled breaks the code in two where it stands, and this one stands inside the
-# loop of a `Sequential`. So the loop runs as plain Python. What stays compiled here is only what the layer with the
-# hook does before the hook. If the loop held layers of a class of your own, they would still be compiled, each by
-# itself.
+# But keeping the hook outside has its price, as the last line shows: only `linear` is left in the graph, and the
+# `ReLU` is gone. Why? A hook that may not be compiled breaks the code in two where it stands, and this one stands
+# inside the loop of a `Sequential`. So the loop runs as plain Python. What stays compiled here is only what the layer
+# with the hook does before the hook.
+#
+# If the loop held layers of a class of your own, they would still be compiled, each by itself.
 #
 # Does this matter? Not if you only want a look and take the hook off again. If a hook is to stay, weigh the price
 # first.
@@ -172,12 +178,12 @@ print("in the graph:", [node.name for node in graphs[0].graph.nodes if node.op =
 # %% [markdown]
 # <div lang="zh">
 #
-# `keep` 那样的钩子，5 次调用编译了 5 次。现在调用 12 次。**先猜。**
+# `keep` 那样的钩子，5 次调用编译了 5 次。现在调用 12 次。**先猜**：也会编译 12 次吗？
 #
 # </div>
 # <div lang="en">
 #
-# With a hook like `keep`, 5 calls compiled 5 times. Will 12 calls compile 12 times? **Guess first.**
+# With a hook like `keep`, 5 calls compiled 5 times. **Guess first**: will 12 calls compile 12 times?
 #
 # </div>
 
@@ -198,7 +204,7 @@ torch.compiler.reset()
 #
 # <div lang="zh">
 #
-# 编译到第 8 次，就到了 `recompile_limit`，以后不再编译：那 8 份代码都不适用的调用，就照普通的 Python 运行。`seen` 只会变长，以后的调用就全是这样，编译的好处也就没有了。钩子次次触发，结果也对，只有一条警告（上面没有显示）会说，所以很难发现。
+# 编译到第 8 次，就到了 `recompile_limit`，以后不再编译。一次调用如果那 8 份代码都不适用，就照普通的 Python 运行。`seen` 只会变长，所以以后的调用全是这样，编译的好处也就没有了。这种事很难发现，因为钩子次次触发，结果也对，只有一条警告会说，而上面没有显示它。
 #
 # </div>
 # <div lang="en">
@@ -218,7 +224,7 @@ torch.compiler.reset()
 #
 # <div lang="zh">
 #
-# 编译给钩子添了两种麻烦：有时不触发，有时每次调用都重新编译。写一个两样都不怕的函数：`watched(model, name, hook)` 返回 `(compiled, handle)`，其中 `compiled` 是用 `torch.compile(model, backend="eager")` 编译的 `model`。
+# 编译给钩子添了两种麻烦：有时钩子不触发，有时每次调用都重新编译。请写一个两样都能避开的函数 `watched(model, name, hook)`。它返回 `(compiled, handle)`，其中 `compiled` 是用 `torch.compile(model, backend="eager")` 编译的 `model`。
 #
 # - 以后每次调用 `compiled`，只要运行了名为 `name` 的层，`hook(module, args, output)` 就触发一次。同一个类的另一个模型以前编译过，也一样。
 # - 钩子返回的若不是 `None`，就照常取代输出。
@@ -262,7 +268,7 @@ check("13.1", watched)
 #
 # <div lang="zh">
 #
-# 有时候模型早就编译好，正在运行，你只想看一眼某一层，又不想惊动它：不重新编译，也不留下痕迹。这时候 `set_stance("force_eager")` 最合适，它是上下文管理器，里面的调用照普通的 Python 运行，钩子也就触发；出来以后，编译好的代码还在。
+# 有时候模型早就编译好，正在使用，你只想看一眼某一层，又不想惊动它：不要重新编译，也不要留下痕迹。这时候 `set_stance("force_eager")` 最合适。它是上下文管理器，在它里面，调用照普通的 Python 运行，所以钩子会触发。出来以后，编译好的代码还在。
 #
 # </div>
 # <div lang="en">
@@ -281,7 +287,9 @@ check("13.1", watched)
 #
 # <div lang="zh">
 #
-# 一个编译好的模型正在使用，你想看一眼某一层在某个输入上给出了什么，又不能惊动它。写 `layer_output(compiled, name, x)`：`compiled` 编译过、运行过；返回名为 `name` 的层在输入 `x` 时的输出，不连计算图。层用 `compiled.get_submodule(name)` 取。
+# 一个编译好的模型正在使用，你想知道其中一层对某个输入给出了什么，又不能惊动模型。
+#
+# 写 `layer_output(compiled, name, x)`，它返回名为 `name` 的层在输入 `x` 时的输出，不连计算图。`compiled` 已经编译过、运行过。层用 `compiled.get_submodule(name)` 取。
 #
 # - 这一层后面可能有就地的操作。
 # - 不要重新编译，不留下钩子，不改 `training`，调用者用 `set_stance` 设的也照旧，出了异常也一样。
@@ -291,9 +299,10 @@ check("13.1", watched)
 # <div lang="en">
 #
 # A compiled model is in use, and you want to know what one of its layers puts out for a certain input, without
-# disturbing the model. Write `layer_output(compiled, name, x)`, where `compiled` has been compiled and has run. Return
-# what the layer `name` puts out for `x`, without its computation graph. You get the layer with
-# `compiled.get_submodule(name)`.
+# disturbing the model.
+#
+# Write `layer_output(compiled, name, x)`, where `compiled` has been compiled and has run. Return what the layer
+# `name` puts out for `x`, without its computation graph. You get the layer with `compiled.get_submodule(name)`.
 #
 # - The layer that follows may work in place.
 # - Do not compile again, leave no hook behind, and change neither `training` nor what the caller chose by `set_stance`,
@@ -330,11 +339,9 @@ check("13.2", layer_output)
 #
 # <div lang="zh">
 #
-# 数据太多，就几个进程一起训练。用 `DistributedDataParallel`（DDP），每个进程有模型的一份拷贝，开始时都收到进程 0 的权重；之后各算各的数据，反向传播时把梯度取平均，所以每一步之后，各份拷贝还是一样。
+# 数据很多的时候，可以让几个进程一起训练。用 `DistributedDataParallel`（DDP），每个进程有模型的一份拷贝，开始时都收到进程 0 的权重。之后各个进程算自己的数据，反向传播时把梯度取平均。所以每走一步之后，各份拷贝还是一样的。
 #
-# `run_ranks` 真的启动 2 个进程，返回它们各自打印的内容。它们用 gloo 通信，不需要显卡。每个脚本从 `sys.argv` 拿到自己的编号（rank，这里是 0 或 1）、进程数，和碰头用的文件。导入 torch 要等几秒。
-#
-# 下面，进程 1 的输入是进程 0 的 10 倍。参数上有一个张量钩子，还有一个 post-accumulate 钩子，它当场更新权重。**先猜**，再看两个进程的权重还一样不一样。
+# 为了看个明白，`run_ranks` 真的启动 2 个进程，返回它们各自打印的内容。进程之间用 gloo 通信，不需要显卡。每个脚本从 `sys.argv` 知道自己是几号（rank，这里是 0 或 1）、一共有几个进程、用哪个文件碰头。要等几秒，因为每个进程都要导入 torch。
 #
 # </div>
 # <div lang="en">
@@ -344,12 +351,22 @@ check("13.2", layer_output)
 # backward averages the gradients. That is why the copies are still the same after every step.
 #
 # To see this at work, `run_ranks` starts 2 real processes and returns what each has printed. They talk through gloo,
-# which needs no GPU. From `sys.argv` each script gets its number (the rank, 0 or 1 here), the number of processes, and
-# a file to meet at. Each process has to import torch, which takes some seconds.
+# which needs no GPU. From `sys.argv` a script learns which process it is (its rank, 0 or 1 here), how many there are,
+# and by which file they meet. It takes some seconds, because each process imports torch.
 #
-# Below, the input of rank 1 is 10 times that of rank 0, so that we can tell their gradients apart. The parameter has a
-# tensor hook and a post-accumulate hook, and the latter updates the weights on the spot. **Guess first**, and then see
-# whether the two ranks still have the same weights.
+# </div>
+
+# %% [markdown]
+# <div lang="zh">
+#
+# 下面，进程 1 的输入是进程 0 的 10 倍，这样两边的梯度才分得清。参数上有两个钩子，一个张量钩子，一个 post-accumulate 钩子，后者当场更新权重。**先猜**：两个钩子看到的是自己这个进程的梯度，还是平均后的？然后再看，两个进程的权重还一样不一样。
+#
+# </div>
+# <div lang="en">
+#
+# Below, the input of rank 1 is 10 times that of rank 0, so that we can tell their gradients apart. The parameter has
+# a tensor hook and a post-accumulate hook, and the latter updates the weights on the spot. **Guess first**: do the
+# hooks see the gradient of their own rank, or the average? Then see whether both ranks still have the same weights.
 #
 # </div>
 
@@ -387,9 +404,11 @@ for rank, printed in enumerate(run_ranks(start + script)):
 # %% [markdown]
 # <div lang="zh">
 #
-# 两种钩子看到的都是自己的：一边是 `[1, 2]`，一边是 `[10, 20]`。平均在它们之后，最后两边都是 `[5.5, 11]`。
+# 两种钩子看到的，都是自己这个进程的梯度：一边是 `[1, 2]`，一边是 `[10, 20]`。取平均是在它们之后，最后两边都是 `[5.5, 11]`。
 #
-# 所以在这两种钩子里裁剪，裁的是各自的梯度，不是平均的。在那里更新权重更糟：两份拷贝从此各走各的，一边是 `-1`，一边是 `-10`，而且没有任何报错。
+# 所以，如果在这样的钩子里裁剪，裁的是各自的梯度，而不是平均后的梯度。
+#
+# 在钩子里更新权重就更糟了。每个进程都照自己的梯度走了一步，原来一样的两份拷贝从此各走各的，一边是 `-1`，一边是 `-10`，而且没有任何报错。
 #
 # </div>
 # <div lang="en">
@@ -397,9 +416,10 @@ for rank, printed in enumerate(run_ranks(start + script)):
 # Both hooks see the gradient of their own rank, `[1, 2]` in one process and `[10, 20]` in the other. The gradients are
 # averaged only after the hooks, and in the end both processes have `[5.5, 11]`.
 #
-# So if you clip in such a hook, you clip each rank's own gradient and not the average. Updating the weights in a hook
-# of this kind is even worse: from then on the copies go separate ways, `-1` here and `-10` there, and no error tells
-# you.
+# So if you clip in such a hook, you clip each rank's own gradient, and not the average.
+#
+# Updating the weights in a hook of this kind is even worse. Each rank then uses its own gradient for the step. From
+# there on the copies, which had been the same, go separate ways: `-1` here and `-10` there. No error tells you.
 #
 # </div>
 
@@ -408,26 +428,47 @@ for rank, printed in enumerate(run_ranks(start + script)):
 #
 # <div lang="zh">
 #
-# 平均这一步有自己的钩子：`model.register_comm_hook(group, hook)`。DDP 把许多梯度首尾相接，放进一个桶，`bucket.buffer()` 就是这个长长的张量；桶里的梯度齐了，就调用 `hook(group, bucket)`。`group` 是互相通信的进程，原样交给钩子，文档里叫 `state`。
+# 梯度怎样取平均，你也可以自己来定，因为这一步有自己的钩子，用 `model.register_comm_hook(group, hook)` 注册。
 #
-# 钩子返回一个 Future：现在还没有，将来会装着平均值。`all_reduce` 把各进程的张量就地加起来；有了 `async_op=True`，它马上返回，反向传播接着算；`.then(...)` 说结果到了做什么，那时 `done.value()` 是只有一个张量的列表。
+# DDP 不是一个一个地发送梯度。为了少发几次，它把许多梯度首尾相接，放进一个桶，`bucket.buffer()` 就是这个长长的张量。一个桶里的梯度齐了，它就调用 `hook(group, bucket)`。
 #
-# 下面的模型有 4 层，走三步。**先猜。**
+# 这里的 `group` 是互相通信的各个进程。它原样交给钩子，文档里叫 `state`。
+#
+# 钩子返回的不是平均值，而是一个 Future：它现在还没有值，将来会装着平均值。这样做省时间，因为通信的时候，反向传播可以接着算。
 #
 # </div>
 # <div lang="en">
 #
-# The averaging has a hook of its own, with which you decide how it is done: `model.register_comm_hook(group, hook)`. To
-# send fewer and longer messages, DDP puts many gradients end to end into a bucket, and `bucket.buffer()` is this long
-# tensor. When the gradients of a bucket are there, `hook(group, bucket)` is called. `group` stands for the processes
-# that talk to each other. It is handed to the hook as it is, and the documentation calls it `state`.
+# You can decide yourself how gradients are averaged, because the averaging has a hook of its own. You register it by
+# `model.register_comm_hook(group, hook)`.
 #
-# The hook does not return the average but a Future, which has no value yet and will hold the average later. This saves
-# time: `all_reduce` adds up the tensors of all ranks in place, and with `async_op=True` it returns at once, so that
-# backward goes on meanwhile. `.then(...)` says what to do when the result is there, and then `done.value()` is a list
-# of one tensor.
+# DDP does not send gradients one by one. To send fewer and longer messages, it puts many gradients end to end into a
+# bucket, and `bucket.buffer()` is this long tensor. When the gradients of a bucket are there, it calls
+# `hook(group, bucket)`.
 #
-# The model below has 4 layers and takes three steps. How often will the hook be called? **Guess first.**
+# Here `group` stands for the processes that talk to each other. It is handed to the hook as it is, and the
+# documentation calls it `state`.
+#
+# The hook does not return the average but a Future, which has no value yet and will hold the average later. This
+# saves time, because backward can go on while the processes communicate.
+#
+# </div>
+
+# %% [markdown]
+# <div lang="zh">
+#
+# 我们来看下面的钩子。`all_reduce` 把各进程的张量就地加起来，有了 `async_op=True`，它不等结果就返回。`.then(...)` 说的是结果到了以后做什么，那时 `done.value()` 是只有一个张量的列表。
+#
+# 下面的模型有 4 层，走三步。**先猜**：每一步里，钩子被调用几次？
+#
+# </div>
+# <div lang="en">
+#
+# Let us look at the hook below. `all_reduce` adds up the tensors of all ranks in place, and with `async_op=True` it
+# returns at once, without waiting for the sum. `.then(...)` says what to do when the result is there, and then
+# `done.value()` is a list of one tensor.
+#
+# The model below has 4 layers and takes three steps. **Guess first**: how often is the hook called in each step?
 #
 # </div>
 
@@ -461,17 +502,21 @@ print(printed)
 #
 # <div lang="zh">
 #
-# 钩子不是每个参数调用一次，也不是每一步调用一次，而是每个**桶**一次。第一步里 DDP 还不知道梯度会按什么次序到，四层都在一个桶里；看过一次之后，它照真实的次序，从最后一层开始，重新分桶（torch 2.15.0）。这里三个 0.36 MB 的梯度就装满一个桶，所以从第二步起有两个：一个装第 3、2、1 层，一个装第 0 层。
+# 钩子不是每个参数调用一次，也不是每一步调用一次，而是每个**桶**调用一次。
 #
-# 所以在钩子里按次数计步，从第二步起就错了。按 `bucket.index()` 存东西也不行，因为第 0 个桶里已经不是原来那几层。
+# 第一步里，DDP 还不知道梯度会按什么次序到，所以四层都在一个桶里。看过一次之后，它照真实的次序，从最后一层开始，重新分桶（torch 2.15.0）。这里三个 0.36 MB 的梯度就装满一个桶，所以从第二步起有两个桶：一个装第 3、2、1 层，一个装第 0 层。
+#
+# 所以，如果在钩子里数调用的次数，当作步数，从第二步起就错了。按 `bucket.index()` 存东西也不行，因为第 0 个桶里已经不是原来那几层。
 #
 # </div>
 # <div lang="en">
 #
-# The hook is called once for each **bucket**, not once for each parameter or once for each step. In the first step, DDP
-# does not know yet in which order gradients arrive, and all four layers share a bucket. Once it has seen them, it
-# builds its buckets anew in the real order, beginning with the last layer (torch 2.15.0). Three gradients of 0.36 MB
-# fill a bucket here, so from the second step on there are two: one for layers 3, 2 and 1, and one for layer 0.
+# The hook is called once for each **bucket**, not once for each parameter or once for each step.
+#
+# In the first step, DDP does not know yet in which order gradients arrive, and all four layers share a bucket. Once
+# it has seen them, it builds its buckets anew in the real order, beginning with the last layer (torch 2.15.0). Three
+# gradients of 0.36 MB fill a bucket here, so from the second step on there are two: one for layers 3, 2 and 1, and
+# one for layer 0.
 #
 # A hook that counts its calls as steps is therefore wrong from the second step on. Storing things by `bucket.index()`
 # goes wrong as well, because bucket 0 no longer holds the same layers.
@@ -482,9 +527,9 @@ print(printed)
 # %% [markdown]
 # <div lang="zh">
 #
-# 通信常常是最慢的一步。梯度是 float32，用 float16 发送，就只有一半的字节。可是 float16 最大只有 65504。
+# 通信常常是最慢的一步，所以少发一些很划算。梯度是 float32，如果用 float16 发送，就只有一半的字节。可是 float16 最大只有 65504。
 #
-# 两个进程的梯度都是 40000，平均也是 40000，float16 装得下。下面用三种写法求这个平均，其中 `AVG` 让 `all_reduce` 自己去求。**先猜。**
+# 我们让两个进程的梯度都是 40000，离这个上限不远。平均也是 40000，float16 装得下。下面用三种写法求这个平均，其中最后一种 `AVG`，是让 `all_reduce` 自己去求。**先猜**：哪几种写法得到 40000？
 #
 # </div>
 # <div lang="en">
@@ -493,8 +538,8 @@ print(printed)
 # they take half of the bytes. But float16 has a limit: its largest number is 65504.
 #
 # To come close to that limit, let the gradient be 40000 in both ranks. Their average is 40000 as well, which float16
-# can hold. Below, we compute this average in three ways; in the last one, `AVG`, we leave it to `all_reduce`. Do all
-# three arrive at 40000? **Guess first.**
+# can hold. Below, we compute this average in three ways; in the last one, `AVG`, we leave it to `all_reduce`. **Guess
+# first**: which of the three arrive at 40000?
 #
 # </div>
 
@@ -525,7 +570,7 @@ print(printed)
 #
 # <div lang="zh">
 #
-# 先求和，`40000 + 40000` 就已经是 `inf`，再除也回不来；gloo 的 `AVG` 也是先求和（torch 2.15.0）。先除以进程数再求和，和就是平均，这里装得下。
+# 如果先求和，`40000 + 40000` 就已经是 `inf`，再除也回不来。gloo 的 `AVG` 也是先求和（torch 2.15.0）。如果先除以进程数再求和，和就是平均，这里装得下。
 #
 # </div>
 # <div lang="en">
@@ -544,7 +589,7 @@ print(printed)
 #
 # <div lang="zh">
 #
-# 通信慢的时候，少传一半的字节很划算，PyTorch 自带的 `fp16_compress_hook` 就这样做。自己写一个：`half_hook(group, bucket)` 像 `average` 那样返回平均梯度的 Future，只是用 float16 发送，结果再变回 float32。
+# 通信慢的时候，少传一半的字节很划算，PyTorch 自带的 `fp16_compress_hook` 就这样做。现在你自己写一个。`half_hook(group, bucket)` 像 `average` 那样，返回平均梯度的 Future，只是用 float16 发送，再把结果变回 float32。
 #
 # - `inf` 和 `nan` 照样传过去，训练出了问题才看得出来。
 # - 上一个桶还没传完，DDP 可能又调用钩子，所以一次调用还要用的东西，另一次绝不能改写。
@@ -591,21 +636,28 @@ check("13.3", half_hook)
 #
 # <div lang="zh">
 #
-# DDP 的每个进程都有整个模型。装不下的模型，就把每个参数切开，一个进程只拿一片，这就是 `fully_shard`（FSDP2）。它自己就是用钩子做的：一层运行之前，前置钩子把各片凑齐；运行之后，前向钩子又放掉，只留自己的一片（默认只有最外层的模块例外：它自己的参数要留到反向传播）。
+# DDP 的每个进程都有整个模型。如果模型大得装不下，就把每个参数切开，一个进程只拿一片，这就是 `fully_shard`（FSDP2）。它自己就是用钩子做的：一层运行之前，前置钩子把各片凑齐；运行之后，前向钩子又把它们放掉，只留自己的一片。
 #
-# 下面有两个进程，第一层的权重是 6×4，参数上有一个张量钩子和一个 post-accumulate 钩子。**先猜**，再看在你的前置钩子里、前向钩子里、反向传播之后的 `.grad` 里，手里各有多大一块。
+# 默认只有最外层的模块例外，它自己的参数要留到反向传播。
+#
+# 你自己的钩子看到的，是整个参数，还是其中一片？我们启动两个进程，第一层的权重是 6×4，在三个地方看一看手里有多大一块：你的前置钩子里，你的前向钩子里，还有反向传播之后的 `.grad`。
+#
+# 这个参数上也有两个钩子，一个张量钩子，一个 post-accumulate 钩子。**先猜**：哪一个会触发？
 #
 # </div>
 # <div lang="en">
 #
 # Under DDP every process holds the whole model. When a model is too large for that, each parameter is cut up, and a
 # process keeps only one piece of it. `fully_shard` (FSDP2) does this, and it is made of hooks itself. Before a layer
-# runs, a pre-hook gathers the pieces. Afterwards a forward hook lets go of all but the process's own piece. By default,
-# only the outermost module differs: it keeps its own parameters whole until backward.
+# runs, a pre-hook gathers the pieces. Afterwards a forward hook lets go of all but the process's own piece.
 #
-# What do your own hooks see of such a parameter? Below are two processes. The weight of the first layer is 6×4, and
-# this parameter has a tensor hook and a post-accumulate hook. **Guess first**, and then see how much of it is there in
-# your own pre-hook, in your forward hook, and in `.grad` after backward.
+# By default, only the outermost module differs: it keeps its own parameters whole until backward.
+#
+# Do your own hooks see the whole parameter or only a piece? We start two processes, in which the weight of the first
+# layer is 6×4, and look at three places: in your own pre-hook, in your forward hook, and at `.grad` after backward.
+#
+# The parameter itself has two hooks as well, a tensor hook and a post-accumulate hook. **Guess first**: which of them
+# fires?
 #
 # </div>
 
@@ -655,16 +707,17 @@ for rank, printed in enumerate(run_ranks(start + sharding + script)):
 #
 # <div lang="zh">
 #
-# 这三处里，只有前置钩子看得到整个权重。`fully_shard` 的前向钩子注册在先，也就比你的先触发，所以到了你这里，`weight` 又是 `DTensor`：`.shape` 说的是整个的形状，手里却只有一片。`.grad` 也是。
+# 这三处里，只有前置钩子看得到整个权重。到了你的前向钩子里，已经晚了：`fully_shard` 的前向钩子注册在先，也就先触发，把别的片放掉了。所以这时 `weight` 又是 `DTensor`，`.shape` 说的是整个的形状，手里却只有一片。`.grad` 也是这样。
 #
-# 参数上的张量钩子一次也不触发，也不报错，因为参与计算的是临时凑齐的另一个张量；post-accumulate 钩子照常触发（torch 2.15.0）。
+# 参数上的张量钩子一次也不触发，也不报错，因为参与计算的是另一个张量，是临时凑齐的。post-accumulate 钩子照常触发（torch 2.15.0）。
 #
 # </div>
 # <div lang="en">
 #
-# Of these three places, only the pre-hook sees the whole weight. The forward hook of `fully_shard` was registered first
-# and fires before yours, so in yours `weight` is a `DTensor` again: its `.shape` is that of the whole, but the process
-# holds only one piece. The same goes for `.grad`.
+# Of these three places, only the pre-hook sees the whole weight. Your forward hook comes too late: the forward hook
+# of `fully_shard` was registered first, so it fires before yours and lets go of the other pieces. In your hook,
+# `weight` is therefore a `DTensor` again. Its `.shape` is that of the whole, but the process holds only one piece.
+# The same goes for `.grad`.
 #
 # A tensor hook on the parameter never fires, and no error tells you, because another tensor takes part in the
 # computation, one that was gathered for the moment. A post-accumulate hook fires as usual (torch 2.15.0).
@@ -675,15 +728,19 @@ for rank, printed in enumerate(run_ranks(start + sharding + script)):
 # %% [markdown]
 # <div lang="zh">
 #
-# 最后一行有一个陷阱：两个进程的范数不一样，也都不是整个梯度的。要是各按自己那一片的范数裁剪，每片缩小的倍数就不同，梯度的方向也变了。`torch.nn.utils.clip_grad_norm_` 认得 `DTensor`，会替你算对；自己写，就得通信一次。
+# 输出的最后一行藏着一个陷阱：两个进程的范数不一样，也都不是整个梯度的范数。如果每个进程都按自己那一片的范数裁剪，每片缩小的倍数就不同，梯度的方向也变了。
+#
+# `torch.nn.utils.clip_grad_norm_` 认得 `DTensor`，会替你算对。如果自己写，就得通信一次。
 #
 # </div>
 # <div lang="en">
 #
 # The last line of the output shows a trap. The two ranks have different norms, and neither of them is the norm of the
 # whole gradient. If each rank clips by the norm of its own piece, the pieces shrink by different factors, and the
-# direction of the gradient changes. `torch.nn.utils.clip_grad_norm_` knows `DTensor` and gets it right. If you compute
-# the norm by hand, you have to communicate once.
+# direction of the gradient changes.
+#
+# `torch.nn.utils.clip_grad_norm_` knows `DTensor` and gets it right. If you compute the norm by hand, you have to
+# communicate once.
 #
 # </div>
 
@@ -694,7 +751,9 @@ for rank, printed in enumerate(run_ranks(start + sharding + script)):
 #
 # <div lang="zh">
 #
-# 每个进程只有几片梯度，裁剪却要用整个梯度的范数。写 `whole_norm(shards, group)`，自己算出它。`shards` 是这个进程手里的各片梯度（float32 张量的列表），`group` 是各进程。返回整个模型的梯度的 L2 范数，每个进程得到的都一样。
+# 每个进程只有几片梯度，裁剪却要用整个梯度的范数。这个范数，现在你自己来算。
+#
+# 写 `whole_norm(shards, group)`，它返回整个模型的梯度的 L2 范数，每个进程得到的都一样。`shards` 是这个进程手里的各片梯度（float32 张量的列表），`group` 是各进程。
 #
 # - 片可以是空的，列表也可以是空的。
 # - 通信恰好一次，用 `dist.all_reduce(tensor, group=group)`，它把各进程的张量就地相加。哪个进程少通信一次，别的就白等（gloo 默认最多 30 分钟），或者把它的下一次当成这一次，加错了也不报错。
@@ -703,10 +762,12 @@ for rank, printed in enumerate(run_ranks(start + sharding + script)):
 # </div>
 # <div lang="en">
 #
-# To clip, every process needs the norm of the whole gradient, although it has only some pieces of it. Write
-# `whole_norm(shards, group)`, which computes this norm by hand. `shards` is a list of the pieces of gradients that this
-# process has (float32 tensors), and `group` stands for the processes. Return the L2 norm of the gradient of the whole
-# model, the same in every process.
+# To clip, every process needs the norm of the whole gradient, although it has only some pieces of it. Now you compute
+# this norm by hand.
+#
+# Write `whole_norm(shards, group)`. It returns the L2 norm of the gradient of the whole model, the same in every
+# process. `shards` is a list of the pieces of gradients that this process has (float32 tensors), and `group` stands
+# for the processes.
 #
 # - Pieces may be empty, and so may the list.
 # - Communicate exactly once, by `dist.all_reduce(tensor, group=group)`, which adds up the tensors of all processes in
@@ -803,15 +864,22 @@ with suppress(RanksFailed):  # until you have written it
 #
 # <div lang="zh">
 #
-# 带宽不够的集群用 `powerSGD_hook`，它传的是梯度的低秩近似；vLLM、torchtitan 这样的项目里，编译、切片和钩子天天碰在一起。搜索 `torch.compiler.disable`、`ddp_comm_hooks` 和 `fully_shard`，就能看到它们是怎么相处的。下一课换个题目：走进一个语言模型。
+# 有的集群网络很慢，少传一半的字节也还不够。`powerSGD_hook` 就是为这种情形准备的，它传的不是梯度本身，而是梯度的低秩近似。
+#
+# 在 vLLM、torchtitan 这样的项目里，编译、切片和钩子天天碰在一起。想知道它们是怎么相处的，可以搜索 `torch.compiler.disable`、`ddp_comm_hooks` 和 `fully_shard`。
+#
+# 下一课换个题目：走进一个语言模型。
 #
 # </div>
 # <div lang="en">
 #
-# Clusters with slow networks use `powerSGD_hook`, which sends a low-rank approximation of the gradients. In projects
-# such as vLLM and torchtitan, compiling, sharding and hooks meet every day. Search for `torch.compiler.disable`,
-# `ddp_comm_hooks` and `fully_shard` to see how they get along. The next lesson turns to a new subject: the inside of a
-# language model.
+# On a cluster with a slow network, even half of the bytes may be too many. `powerSGD_hook` is made for this case:
+# instead of the gradients it sends a low-rank approximation of them.
+#
+# In projects such as vLLM and torchtitan, compiling, sharding and hooks meet every day. If you want to know how they
+# get along, search for `torch.compiler.disable`, `ddp_comm_hooks` and `fully_shard`.
+#
+# The next lesson turns to a new subject: the inside of a language model.
 #
 # </div>
 
