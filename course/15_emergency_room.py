@@ -807,8 +807,8 @@ for fault in ("vanishing", "frozen_layer", "detached_branch"):
 #
 # A layer without parameters at the very front has no gradient either, but it is healthy.
 #
-# The optimizer matters as well. Adam magnifies small gradients, so when gradients vanish, its update ratios are not
-# small, and you have to look at the gradients (lesson 10).
+# The optimizer matters as well. Adam magnifies small gradients, so with Adam the update ratios are not small even
+# when gradients vanish. Then you have to look at the gradients themselves (lesson 10).
 #
 # </div>
 
