@@ -870,7 +870,7 @@ check("02.3", observe_once)
 # - 在块里面，`seen` 像 02.2 那样收集梯度；
 # - 离开时取下**自己注册的**所有钩子，别人的留着；
 # - **哪怕块里抛出了异常**，也要取下。异常要照常传出去，好让调用者知道；
-# - 每次 `with` 都给出新的字典，离开之后还能读。
+# - 每次 `with watching(...)` 都给出新的字典，离开之后还能读。
 #
 # 可以用 `contextlib.contextmanager`：`yield` 之前的代码管进入，之后的管离开。也可以写一个带 `__enter__` 和 `__exit__` 的类，那就删掉 `@contextmanager` 那一行。
 #
@@ -887,7 +887,7 @@ check("02.3", observe_once)
 # - At the end, all hooks **of its own** come off, while those of others stay.
 # - They come off **even if the block raised an exception**. The exception must still propagate, so that the caller
 #   learns of it.
-# - Each `with` yields a new dictionary, which can still be read after the block.
+# - Each `with watching(...)` yields a new dictionary, which can still be read after the block.
 #
 # You may use `contextlib.contextmanager`: the code before the `yield` belongs to entering the block, and the code after
 # it to leaving. Or write a class with `__enter__` and `__exit__`, and delete the line `@contextmanager`.

@@ -490,7 +490,7 @@ for handle in handles:
 #
 # 许多网络要求先把输入归一化，调用者却可能忘记。那就让层自己来做，谁来调用都不会忘。
 #
-# 写 `normalise(layer, mean, std)`，返回句柄。从此以后，层按位置收到的第一个输入（总有一个）变成 `(x - mean) / std`。
+# 写 `normalise(layer, mean, std)`，返回句柄。从此以后，层按位置收到的第一个输入（总有一个，是浮点张量）变成 `(x - mean) / std`。
 #
 # - 每次调用都这样，`eval()`、`no_grad` 里也一样；
 # - 层可能还有别的输入，也可能没有：按位置的、按关键字的、`None` 或数，都原样传下去；
@@ -504,7 +504,7 @@ for handle in handles:
 # and nobody has to think of it any more.
 #
 # Write `normalise(layer, mean, std)`, which returns a handle. From then on, the first input that the layer receives
-# by position (there always is one) becomes `(x - mean) / std`.
+# by position (there always is one, a tensor of floats) becomes `(x - mean) / std`.
 #
 # - This happens in every call, also in `eval()` or `no_grad`.
 # - The layer may have other inputs or none: by position, by keyword, `None` or numbers. All of them pass unchanged.

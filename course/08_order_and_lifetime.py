@@ -850,7 +850,7 @@ with torch.no_grad():
 #
 # 写 `remove_leaked(model, handles)`。它留下句柄在 `handles` 里的钩子，取下 `list_hooks(model)` 列出的、模块上的其余钩子，再返回这些钩子所在模块的名字（列表或元组，每个钩子一项，次序不限）。
 #
-# - 不论种类都取，`model` 自己身上的也算。
+# - 不论种类都取，`model` 自己身上的也算。这里没有模型运行要靠的钩子。
 # - 句柄有 `.id`；`list_hooks` 给出的每个钩子有 `.id`、`.path` 和 `.remove()`。
 #
 # </div>
@@ -862,7 +862,7 @@ with torch.no_grad():
 # Write `remove_leaked(model, handles)`. It keeps the hooks of `handles`, takes off all others that `list_hooks(model)`
 # lists on modules, and returns the names of their modules (a list or tuple, one entry per hook, any order).
 #
-# - Take off hooks of any kind, those on `model` itself included.
+# - Take off hooks of any kind, those on `model` itself included. None of them is part of how the model works.
 # - Handles have `.id`; hooks from `list_hooks` have `.id`, `.path` and `.remove()`.
 #
 # </div>

@@ -771,7 +771,7 @@ print("dead channels that woke up:", (largest_values(hurt)[:, dead] > 0).any(0).
 #
 # - 运行一批时，`relu` 可能被调用几次，大小也可能不同（都是 `float32`），每次的输出都算。
 # - `relu` 之后可能有就地操作，不能让它影响结果。
-# - 很弱但不为 0 的通道是活的，它还学得动。
+# - 很弱但不为 0 的通道（哪怕只有 `1e-38`）是活的，它还学得动。
 # - 取下钩子，出了异常也一样；不许改动模型。
 #
 # </div>
@@ -786,7 +786,7 @@ print("dead channels that woke up:", (largest_values(hurt)[:, dead] > 0).any(0).
 #
 # - For one batch, `relu` may be called several times, on `float32` maps of any size, and each output counts.
 # - In-place operations may follow the `relu`, and they must not affect the result.
-# - A weak channel that is not 0 is alive, since it can still learn.
+# - A weak channel that is not 0 is alive, even at `1e-38`, since it can still learn.
 # - Remove the hook, even after an exception, and do not change the model.
 #
 # </div>

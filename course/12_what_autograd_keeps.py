@@ -797,7 +797,7 @@ print("b.nbytes:", b.nbytes, "| its storage:", b.untyped_storage().nbytes())
 #
 # 真跑一个大模型之前，最好先知道装不装得下。写 `forecast(build, shape)`，它不占那么多内存，就能预计一次前向传播会让 autograd 留下多少字节。`build()` 造出模型，`shape` 是输入的形状（float32，不要梯度）。
 #
-# 做法是在 meta 设备上造模型和输入，各造一次，再在 `saved_tensors_hooks` 里运行一次模型。`forward` 里不会新建张量，所以运行在不在 `torch.device` 里面都行。
+# 做法是在 meta 设备上造模型和输入，各造一次，再在 `saved_tensors_hooks` 里运行一次模型。`forward` 里不会新建张量，也不会丢掉算出的结果；运行在不在 `torch.device` 里面都行。
 #
 # 返回存下的内存（storage）一共多少字节：
 #
@@ -814,7 +814,7 @@ print("b.nbytes:", b.nbytes, "| its storage:", b.untyped_storage().nbytes())
 # `shape` is the shape of its input (float32, no gradient).
 #
 # On the meta device, make the model and its input, once each, and run the model once inside `saved_tensors_hooks`. Its
-# `forward` creates no tensors from nothing, so the run itself may stand inside `torch.device` or after it.
+# `forward` creates no tensors from nothing and discards no result; the run itself may stand inside `torch.device` or after it.
 #
 # Return how many bytes of memory (storage) were saved in all:
 #

@@ -195,7 +195,7 @@ _ = axes[0].set_ylabel("word that looks")
 # 输出可能是张量，也可能是普通的元组、列表、字典，层层嵌套。
 #
 # - 结构照旧。里面的每个张量都换成断开的拷贝，模型以后改不到它；别的东西不动。
-# - 一层运行了几次，只留最后一次的输出；没有运行的不在字典里。
+# - 一层运行了几次，只留最后一次的输出；没有运行的不在字典里。每一层只有一个名字。
 # - 不论出什么异常，都不留下钩子。
 #
 # </div>
@@ -210,6 +210,7 @@ _ = axes[0].set_ylabel("word that looks")
 # - Keep the structure. Every tensor in it becomes a detached copy, so that the model cannot change later what you
 #   have kept. Anything else stays as it is.
 # - If a layer runs several times, keep only its last output. A layer that does not run is not in the dictionary.
+#   No layer has two names.
 # - Leave no hook behind, whatever is raised.
 #
 # </div>

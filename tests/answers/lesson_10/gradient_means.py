@@ -165,7 +165,7 @@ def gradient_means(model, loss):
     return arrived
 
 
-@mistake("10.2", "model_order")
+@mistake("10.2", "lists_old")
 def gradient_means(model, loss):
     before = {name: 0 if p.grad is None else p.grad.clone() for name, p in model.named_parameters()}
     loss.backward()
@@ -191,7 +191,7 @@ def gradient_means(model, loss):
     return arrived
 
 
-@mistake("10.2", "upside_down")
+@mistake("10.2", "lists_old")
 def gradient_means(model, loss):
     loss.backward()
     named = reversed(list(model.named_parameters()))
@@ -308,3 +308,38 @@ def gradient_means(model, loss):
     for handle in handles:
         handle.remove()
     return arrived
+
+
+@mistake("10.2", "zeroes")
+def gradient_means(model, loss):
+    """What a parameter held that the loss does not reach is lost."""
+    arrived, handles, old = [], [], {}
+    for name, param in model.named_parameters():
+        if param.requires_grad:
+            old[name], param.grad = param.grad, None
+            handles.append(
+                param.register_post_accumulate_grad_hook(
+                    lambda p, name=name: arrived.append((name, p.grad.mean().item()))
+                )
+            )
+    loss.backward()
+    for handle in handles:
+        handle.remove()
+    for name, param in model.named_parameters():
+        if param.grad is not None and old.get(name) is not None:
+            param.grad += old[name]
+    return arrived
+
+
+@mistake("10.2", "model_order")
+def gradient_means(model, loss):
+    found, handles = {}, []
+    for name, param in model.named_parameters():
+        if param.requires_grad:
+            handles.append(
+                param.register_hook(lambda grad, name=name: found.update({name: grad.mean().item()}))
+            )
+    loss.backward()
+    for handle in handles:
+        handle.remove()
+    return [(name, found[name]) for name, _ in model.named_parameters() if name in found]

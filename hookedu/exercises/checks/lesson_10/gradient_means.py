@@ -35,6 +35,12 @@ class _Key:
                 p.register_hook(lambda grad, name=name: note(name, grad))
         loss.backward()
         self.grads = gradients(model)
+        # Parameters with a gradient of an earlier time, which none reaches in this pass.
+        self.old = {
+            name
+            for name, grad in self.grads.items()
+            if grad is not None and name not in self.means and name not in self.frozen
+        }
         assert x.grad is not None
         self.x_grad = x.grad
         self.of_parameters = {n: p.mean().item() for n, p in model.named_parameters() if n in self.means}
@@ -66,7 +72,12 @@ def _first_other(saw: Any, key: _Key) -> str:
 
 def _zeroed(saw: Any, key: _Key) -> bool:
     grads = {name: saw.grads[name] for name in key.means}
-    return _alike(grads, key.once) or not any(grad is not None and grad.any() for grad in grads.values())
+    old = [saw.grads[name] for name in key.old]
+    return (
+        _alike(grads, key.once)
+        or not any(grad is not None and grad.any() for grad in grads.values())
+        or any(grad is None or not grad.any() for grad in old)
+    )
 
 
 def _fills_none(saw: Any, key: _Key) -> bool:
@@ -93,7 +104,10 @@ EXERCISE = Exercise(
                 "no_pairs": lambda saw, key: not saw.names,
                 "one_parameter": _one_parameter,
                 "skips_fresh": lambda saw, key: {*saw.names} == {*key.means} - {*key.fresh},
-                "lists_frozen": lambda saw, key: {*saw.names} - {*key.means} == key.frozen,
+                "lists_frozen": lambda saw, key: (
+                    {*saw.names} - {*key.means} in (key.frozen, key.frozen | key.old)
+                ),
+                "lists_old": lambda saw, key: {*saw.names} - {*key.means} == key.old,
                 "late_binding": lambda saw, key: len(saw.names) == len(key.means) and len(saw.means) == 1,
             },
             observed="found",
