@@ -163,7 +163,7 @@ for name, norm in gradient_norms(admit(2, "vanishing")).items():
 # - 这里的「层」是没有子模块的模块。运行了才记，按运行的次序。一次调用里，每层至多运行一次。
 # - 激活的范数，这一层一运行完就要记下来。
 # - 梯度是损失对这一层输出的梯度。它到反向传播时才来，也可能永远不来；来之前写 `None`。
-# - 有的调用在 `no_grad` 里，有的 ReLU 是就地的，几次调用可能共用一次反向传播，都要记对。
+# - 有的调用在 `no_grad` 里，有的 ReLU 是就地的（前面那一层的输出不是视图），几次调用可能共用一次反向传播，都要记对。
 # - 结束时取下钩子，出了异常也一样。
 #
 # </div>
@@ -181,7 +181,8 @@ for name, norm in gradient_norms(admit(2, "vanishing")).items():
 # - The norm of the activation must be there as soon as the layer has run.
 # - The gradient is that of the loss with respect to the layer's output. It comes only in backward, and perhaps never,
 #   so put `None` until then.
-# - The readings must be right under `no_grad`, for in-place ReLUs, and when one backward covers several calls.
+# - The readings must be right under `no_grad`, for in-place ReLUs (the layer before one returns no view), and when one
+#   backward covers several calls.
 # - Take the hooks off at the end, even after an exception.
 #
 # </div>

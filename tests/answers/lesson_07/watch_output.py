@@ -383,3 +383,13 @@ edited(
     ("    def catch", "    global kept\n    kept = seen\n\n    def catch"),
     ("seen.append)", "lambda grad: kept.append(grad))"),
 )
+
+
+edited(
+    "07.4",
+    "asks_parameters",
+    (
+        "if output.requires_grad:",
+        "if torch.is_grad_enabled() and any(p.requires_grad for p in module.parameters()):",
+    ),
+)

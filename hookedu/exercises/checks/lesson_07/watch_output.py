@@ -153,6 +153,15 @@ EXERCISE = Exercise(
             mistakes={"latest_list": lambda saw, key: saw.both[0] < 1},
         ),
         as_in_key("evaluation", "ended", 1, **NO_GRAD | _NO_GRADIENT),
+        Check(
+            "frozen",
+            ok=lambda saw, key: saw.behind_trained != 0,
+            essential=True,
+            given="layer.requires_grad_(False); loss.backward(), where x.requires_grad == True",
+            expected="len(seen) == 1",
+            got="len(seen) == {saw.behind_trained}",
+            mistakes={"asks_parameters": True},
+        ),
         handle_works("watch_output(layer, seen)", silent=lambda saw, key: saw.after_removal == 0),
     ],
     raises={

@@ -66,7 +66,8 @@ def _sequence(rng: random.Random) -> tuple[nn.Sequential, torch.Tensor]:
 def observe(watch_output: Any, case: Case) -> dict[str, Any]:
     """Watch backward passes, and evaluate between them; remove the hooks, run backward once more.
 
-    The last layer is watched too, for another list. In the end the layer runs frozen, and for two lists at once.
+    The last layer is watched too, for another list. In the end the layer runs frozen, with an input that needs no gradient
+    and with one that does, and for two lists at once.
     """
     model, x, ws, old, times = case
     seen: list[Any] = [*old]
@@ -89,6 +90,18 @@ def observe(watch_output: Any, case: Case) -> dict[str, Any]:
                 parameter.requires_grad_()
         return needs
 
+    def pass_frozen() -> int:
+        """Return how many gradients come for a frozen layer whose input needs one."""
+        frozen = [parameter.requires_grad_(False) for parameter in model[0].parameters()]
+        seen_frozen: list[Any] = []
+        try:
+            with watch_output(model[0], seen_frozen):
+                (ws[0] * model(x)).sum().backward()
+        finally:
+            for parameter in frozen:
+                parameter.requires_grad_()
+        return len(seen_frozen)
+
     with quiet():
         handle = watch_output(model[0], seen)
         second = watch_output(model[-1], others)
@@ -108,6 +121,7 @@ def observe(watch_output: Any, case: Case) -> dict[str, Any]:
         remove_handle(second)
         (ws[0] * model(x)).sum().backward()
         saw["after_removal"] = len(seen) - length
+        saw["behind_trained"] = attempted(pass_frozen)
         handles = [watch_output(model[0], one) for one in both]
         (ws[0] * model(x)).sum().backward()
         for one in handles:
