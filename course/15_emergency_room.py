@@ -156,12 +156,12 @@ for name, norm in gradient_norms(admit(2, "vanishing")).items():
 #
 # <div lang="zh">
 #
-# 上面的函数只看一步。现在我们要一组一直接着的仪表：你照常训练，训练完了再查，每次调用时每一层的激活和梯度各有多大。
+# 上面的函数只看一步。现在要一组一直接着的仪表：你照常训练，完了再查每次调用时每一层的激活和梯度各有多大。
 #
 # 写上下文管理器 `instruments(model)`，用法是 `with instruments(model) as rows:`。在它里面，每调用一次 `model`，列表 `rows` 就多一个字典：键是层的名字，值是列表 `[activation, gradient]`，即激活和梯度的范数，都是 Python 的数。
 #
 # - 这里的「层」是没有子模块的模块。运行了才记，按运行的次序。一次调用里，每层至多运行一次。
-# - 激活的范数，这一层一运行完就要记下来。
+# - 激活的范数，这一层一运行完就要有。
 # - 梯度是损失对这一层输出的梯度。它到反向传播时才来，也可能永远不来；来之前写 `None`。
 # - 有的调用在 `no_grad` 里，有的 ReLU 是就地的（前面那一层的输出不是视图），几次调用可能共用一次反向传播，都要记对。
 # - 结束时取下钩子，出了异常也一样。
@@ -170,7 +170,7 @@ for name, norm in gradient_norms(admit(2, "vanishing")).items():
 # <div lang="en">
 #
 # The function above reads only one step. Now we want instruments that stay on for a whole run: you train as usual,
-# and then look up how large the activation and the gradient of each layer were in each call.
+# and then look up how large each layer's activation and gradient were in each call.
 #
 # Write the context manager `instruments(model)`, to be used as `with instruments(model) as rows:`. Each call of
 # `model` then adds a dictionary to the list `rows`. It maps the name of a layer to a list `[activation, gradient]`,
