@@ -38,18 +38,20 @@ LanguageToggle()
 # </div>
 # <div lang="en">
 #
-# In lesson 10 you had time to examine five runs. This is the emergency room. A patient is a small network with its
-# optimizer and a few dozen batches of data. It may be healthy, or it may have one of ten faults, and the diagnosis is
-# up to you.
+# In lesson 10 you had time to examine five runs. Here you work in the emergency room. A patient is a small network with
+# its optimizer and a few dozen batches of data. It may be healthy, or it may have one of ten faults, and you are to
+# find out which.
 #
-# `admit(seed, fault)` takes in a patient. `patient.build()` gives you `(model, optimizer)`, always with the same
-# initial values, and `patient.data` holds the batches. If you leave `fault` out, `seed` draws it, and nobody tells
-# you what was drawn. The patient of the last section comes in that way, without a label.
+# You take in a patient by `admit(seed, fault)`. Its network and optimizer come from `patient.build()`, which returns
+# `(model, optimizer)` with the same initial values every time. The batches are in `patient.data`.
 #
-# We begin with labelled patients, one of each kind. `train` is the training loop that everybody writes. It returns
-# the loss of each step, and the data of every step are new to the network.
+# If you leave `fault` out, `seed` draws it, and nobody tells you what was drawn. The patient of the last section comes
+# in that way, without a label.
 #
-# For now you see only the loss of the first step and the mean of the last 5. **Guess first**: for which patients do
+# We begin with labelled patients, one of each kind. We train them with `train`, the training loop that everybody
+# writes, which returns the loss of each step. The data of every step are new to the network.
+#
+# For now we print only the loss of the first step and the mean of the last 5. **Guess first**: for which patients do
 # these two numbers tell that something is wrong?
 #
 # </div>
@@ -97,8 +99,8 @@ for fault in (HEALTHY, *FAULTS):
 # </div>
 # <div lang="en">
 #
-# Our first patient has `vanishing` gradients, so we want to see the gradient of every layer. To get at it, we put a
-# forward hook on every linear layer, and this hook sets a tensor hook on the layer's output. When the backward pass
+# Our first patient is `vanishing`, whose gradients vanish, and we want to see where they do. So we put a forward hook
+# on every linear layer. This hook receives the output of the layer and sets a tensor hook on it. When the backward pass
 # gets there, the tensor hook notes the norm of the gradient.
 #
 # **Guess first**: going from the last layer to the first, is the gradient suddenly gone at some layer, or does it
@@ -163,7 +165,8 @@ for name, norm in gradient_norms(admit(2, "vanishing")).items():
 # - 这里的「层」是没有子模块的模块。运行了才记，按运行的次序。一次调用里，每层至多运行一次。
 # - 激活的范数，这一层一运行完就要有。
 # - 梯度是损失对这一层输出的梯度。它到反向传播时才来，也可能永远不来；来之前写 `None`。
-# - 有的调用在 `no_grad` 里，有的 ReLU 是就地的（前面那一层的输出不是视图），几次调用可能共用一次反向传播，都要记对。
+# - 有的调用在 `no_grad` 里，几次调用可能共用一次反向传播，都要对。
+# - 就地的 ReLU 也要对；它前面那层的输出不是视图。
 # - 结束时取下钩子，出了异常也一样。
 #
 # </div>
@@ -172,17 +175,17 @@ for name, norm in gradient_norms(admit(2, "vanishing")).items():
 # The function above reads only one step. Now we want instruments that stay on for a whole run: you train as usual,
 # and then look up how large each layer's activation and gradient were in each call.
 #
-# Write the context manager `instruments(model)`, to be used as `with instruments(model) as rows:`. Each call of
-# `model` then adds a dictionary to the list `rows`. It maps the name of a layer to a list `[activation, gradient]`,
-# the norms of both as Python numbers.
+# Write a context manager `instruments(model)`, used as `with instruments(model) as rows:`. Each call of `model` adds a
+# dictionary to the list `rows`. In it you look up a layer by its name, and find a list `[activation, gradient]`, the
+# norms of both as Python numbers.
 #
-# - A layer here is a module without children. List the layers that ran, in the order of running. In one call, no
-#   layer runs twice.
+# - A layer is a module without children. List those that ran, in the order of running. In one call, no layer runs
+#   twice.
 # - The norm of the activation must be there as soon as the layer has run.
 # - The gradient is that of the loss with respect to the layer's output. It comes only in backward, and perhaps never,
 #   so put `None` until then.
-# - The readings must be right under `no_grad`, for in-place ReLUs (the layer before one returns no view), and when one
-#   backward covers several calls.
+# - The readings must be right under `no_grad`, and when one backward covers several calls.
+# - In-place ReLUs must not spoil them. The layer before one returns no view.
 # - Take the hooks off at the end, even after an exception.
 #
 # </div>
@@ -232,9 +235,11 @@ check("15.1", instruments)
 # </div>
 # <div lang="en">
 #
-# It is normal for a ReLU to put out many zeros. What matters is whether one of its units is zero for **every**
-# sample. Such a unit puts out nothing but zeros, so the gradient of its own weights is zero as well. That is why it
-# will hardly recover unless the layers before it change. In a convolution, a unit means a channel.
+# It is normal for a ReLU to put out many zeros. What matters is whether one of its units is zero for **every** sample.
+# (In a convolution, a unit means a channel.)
+#
+# Such a unit is in a bad way. It puts out nothing but zeros, so the gradient of its own weights is zero as well. That
+# is why it will hardly recover unless the layers before it change.
 #
 # Our second patient has `dying_relus`. We examine a healthy one beside it, to compare.
 #
@@ -312,11 +317,14 @@ for patient in (admit(3, HEALTHY), admit(2, "dying_relus")):
 # scaling of the optimizer come in between. So let us measure the move itself.
 #
 # An optimizer has hooks that run before and after its step. We let each of the two keep a copy of a weight, and the
-# difference of the copies is the move. Its norm, divided by the norm of the weight before the step, is called the
-# **update ratio**.
+# difference of the copies is the move.
 #
-# Below we take the first weight of four patients. **Guess first**: how far does the healthy one move in a step, by
-# some ten-thousandths, some hundredths, or some tenths? And which of the other three differ from it?
+# Whether a move is large depends on how large the weight is. So we divide the norm of the move by the norm of the
+# weight before the step, and call the result the **update ratio**.
+#
+# Below we measure the first weight of four patients. **Guess first**: by what part of its size does it move in a step
+# of the healthy one, by some ten-thousandths, some hundredths, or some tenths? And which of the other three differ from
+# that?
 #
 # </div>
 
@@ -343,19 +351,23 @@ for fault in (HEALTHY, "rate_too_high", "vanishing", "forgotten_hook"):
 # %% [markdown]
 # <div lang="zh">
 #
-# 在这里，健康的病人的第一个权重，一步动了不到千分之一。学习率太高的病人，一步就动了自身大小的约两成。梯度消失的病人，几乎没有什么来推动这个权重，所以它差不多停在原处。
+# 在这里，健康的病人的第一个权重，一步移动了自身大小的不到千分之一，我们就拿它来和别人比。学习率太高的病人，同一个权重一步就移动了约两成。
+#
+# 梯度消失的病人正好相反。传到第一个权重的梯度太小，几乎推不动它，所以它差不多停在原处。
 #
 # 最后一个病人 `forgotten_hook` 的权重也几乎不动，可是他的损失和健康的一样好。请先记住这个病人。
 #
 # </div>
 # <div lang="en">
 #
-# In one step, the first weight of the healthy patient moves by less than a thousandth here. With too high a learning
-# rate, it moves by about two tenths of its own size. With vanishing gradients there is hardly anything left to move it,
-# so it stays almost where it was.
+# The first weight of the healthy patient moves by less than a thousandth of its size in one step here, and with this we
+# compare the others. If the learning rate is too high, the same weight moves by about two tenths of its size.
 #
-# The last patient, `forgotten_hook`, hardly moves either. Yet its loss is as good as that of the healthy one. Keep that
-# one in mind.
+# With vanishing gradients it is the other way round. So little gradient reaches the first weight that hardly anything
+# moves it, and it stays almost where it was.
+#
+# The first weight of the last patient, `forgotten_hook`, hardly moves either. Yet its loss is as good as that of the
+# healthy one. Keep this patient in mind.
 #
 # </div>
 
@@ -382,10 +394,10 @@ for fault in (HEALTHY, "rate_too_high", "vanishing", "forgotten_hook"):
 # So far we have measured one weight in one step. If we measure every parameter in every step, we can see which layers
 # do not learn.
 #
-# Write the context manager `update_ratios(model, optimizer)`, to be used as
-# `with update_ratios(model, optimizer) as steps:`. Each `optimizer.step()` then adds a dictionary to the list
-# `steps`. It maps the name of a parameter to its update ratio, the norm of the move divided by the norm before it, as
-# a Python number.
+# Write a context manager `update_ratios(model, optimizer)` that does this, to be used as
+# `with update_ratios(model, optimizer) as steps:`. Each `optimizer.step()` adds a dictionary to the list `steps`, and
+# there the name of a parameter gives its update ratio. As before, this is the norm of the move divided by the norm of
+# the parameter before the move. It should be a Python number.
 #
 # - List every name of `model.named_parameters()`, also parameters that the optimizer does not have. One that was left
 #   out by mistake is just what we want to find.
@@ -437,11 +449,11 @@ check("15.2", update_ratios)
 # </div>
 # <div lang="en">
 #
-# In the patient called `bad_sample` one piece of data is broken, and from some step on the loss is `nan`. Which piece
-# was it? A forward hook can see which layer is the first to put out `nan` or `inf`, and in which samples. So in the
-# step in which that first happens, we count the bad samples layer by layer.
+# In the data of the patient `bad_sample`, one piece is broken, and from some step on the loss is `nan`. Which piece was
+# it? A forward hook can find out, because it sees which layer is the first to put out `nan` or `inf`, and in which
+# samples. So we take the step in which that first happens, and count the bad samples layer by layer.
 #
-# **Guess first**: a single sample is bad. Is it still a single one some layers later?
+# **Guess first**: suppose that only one sample is bad to begin with. Is it still only one some layers later?
 #
 # </div>
 
@@ -499,7 +511,7 @@ print(f"loss is nan in {len(steps)} of {len(losses)} steps, from step {steps[0]}
 #
 # 刚才看到，只晚一层，样本就全坏了，再也分不出是哪一个起的头。所以 `nan` 一出现，就要抓住它。
 #
-# 请写函数 `nan_source(model, x)`，它运行一次 `model(x)`，返回 `(name, sample)`。
+# 请写函数 `nan_source(model, x)` 来抓住它。这个函数运行一次 `model(x)`，返回 `(name, sample)`，说出是哪一层最先输出了坏的数，又是在哪个样本里。
 #
 # - `name`：按运行的次序，最先输出 `nan` 或 `inf` 的层在模型里的完整名字。只看没有子模块的层。
 # - `sample`：这一层的输出里第一个坏的样本，是 Python 的整数。输出的第 0 维是样本，后面还有一维或几维。
@@ -514,7 +526,8 @@ print(f"loss is nan in {len(steps)} of {len(losses)} steps, from step {steps[0]}
 # We have just seen that one layer later all samples are bad, and the one that caused it can no longer be found. So we
 # have to catch a `nan` where it first appears.
 #
-# Write `nan_source(model, x)`, which runs `model(x)` once and returns `(name, sample)`.
+# Write a function `nan_source(model, x)` that catches it. It runs `model(x)` once and returns `(name, sample)`: the
+# layer that is the first to put out a bad number, and the sample in which it does so.
 #
 # - `name` is the full name of the first layer, in the order of running, that puts out `nan` or `inf`. Only modules
 #   without children count.
@@ -569,13 +582,13 @@ check("15.3", nan_source)
 # </div>
 # <div lang="en">
 #
-# Using four separate instruments is tedious, so `TrainingPanel(model, optimizer)` puts them on one panel. Write the
-# training loop inside `with panel:`, and coloured strips grow while the model trains, with a row per layer and a
-# column per step. If you want to know the numbers of a step, point at it with the mouse or the arrow keys. At the end
-# all hooks are off.
+# Using four separate instruments is tedious, so `TrainingPanel(model, optimizer)` puts them on one panel. Write your
+# training loop inside `with panel:`. While the model trains, coloured strips grow, with a row per layer and a column
+# per step. At the end all hooks are off.
 #
-# You may also want to see the loss beside them. For that, call `panel.note(loss)` in the loop, and the panel shows
-# its curve as well.
+# The strips show where to look. To see the numbers of a step, point at it with the mouse or the arrow keys.
+#
+# If you want to see the loss beside them, call `panel.note(loss)` in the loop. Then the panel shows its curve as well.
 #
 # </div>
 
@@ -596,9 +609,9 @@ check("15.3", nan_source)
 # </div>
 # <div lang="en">
 #
-# The picture tells you where to look. Sometimes you also want to compute with the numbers, for example to find the
-# largest update ratio of the whole run. For this there is `panel.rows`, which has a row for every layer in every
-# step. A row first says which `step` and which `layer` it belongs to, and then gives the readings of the instruments:
+# Sometimes you want to compute with the numbers, for example to find the largest update ratio of the whole run. For
+# this there is `panel.rows`, which has a row for every layer in every step. A row first says which `step` and which
+# `layer` it belongs to, and then gives the readings of the instruments:
 #
 # - `mean` and `std` of the activations;
 # - `gradient`, the norm of the gradient;
@@ -607,8 +620,8 @@ check("15.3", nan_source)
 #
 # In addition, `panel.source` holds the first `nan` or `inf`.
 #
-# Our patient has a `detached_branch`: part of its network consists of a left and a right branch, and one of them is
-# cut off. **Guess first**: how do the activations, gradients and update ratios of that branch look?
+# Our patient is `detached_branch`. Part of its network consists of a left and a right branch, and one of them is cut
+# off. **Guess first**: how do the activations, gradients and update ratios of that branch look?
 #
 # </div>
 
@@ -634,9 +647,11 @@ panel
 # </div>
 # <div lang="en">
 #
-# The branch that is cut off is the one called `right`. Its activations are about as large as elsewhere, so a single
-# forward pass does not reveal it. The gradients do: none arrive in this branch, which is why they are grey in the
-# picture. Without a gradient the parameters do not move. Their update ratios are exactly 0, shown in black.
+# The branch that is cut off is the one called `right`. You could not have found it by the forward pass of one step,
+# because its activations are about as large as those of other layers.
+#
+# The gradients tell. None arrive in this branch, which is why they are grey in the picture. Without a gradient the
+# parameters do not move, so their update ratios are exactly 0, shown in black.
 #
 # The loss comes down all the same, because all other layers learn.
 #
@@ -723,25 +738,46 @@ for fault, panel in panels.items():
 # %% [markdown]
 # <div lang="zh">
 #
-# 大多数故障一眼就看得出。`vanishing` 的梯度之比很小，`exploding` 的很大，它的更新比例和 `nan` 都是由此而来的。`rate_too_high` 的更新比例也很大，可是梯度之比正常。
+# 大多数故障一眼就看得出。`vanishing` 的梯度往回走时越来越小，所以 `first/last` 很小。`exploding` 的越来越大，所以 `first/last` 很大，太大的更新比例和 `nan` 都由此而来。
 #
-# 有两个病人各有一层不动。`frozen_layer` 的那一层有梯度；`detached_branch` 的那一层没有，紧跟着的激活函数也没有。剩下两个更明显：`dying_relus` 有死掉的单元，`bad_sample` 有 `nan`，别的数都正常。
+# `rate_too_high` 的更新比例也很大，可是怪不到梯度，因为 `first/last` 正常。
+#
+# </div>
+# <div lang="en">
+#
+# Most faults show at a glance. In `vanishing` the gradients become smaller on their way back to the first layer, so
+# `first/last` is small. In `exploding` they become larger, and `first/last` is large. Such gradients then make its
+# updates too large, and in the end there is a `nan`.
+#
+# A learning rate that is too high makes the updates too large as well. But in `rate_too_high` the gradients are not to
+# blame, and you can see that in the table: `first/last` is normal.
+#
+# </div>
+
+# %% [markdown]
+# <div lang="zh">
+#
+# 有两个病人各有一层不动，要看梯度才分得开。`frozen_layer` 的那一层有梯度；`detached_branch` 的那一层没有，紧跟着的激活函数也没有。
+#
+# 还有两个病人，表里直接写着病名：`dying_relus` 有死掉的单元；`bad_sample` 有 `nan`，它别的数都正常。
 #
 # `shuffled_labels` 和 `norm_in_eval` 的数都像健康的。`forgotten_hook` 这次像轻一点的梯度消失，但是换一个钩子，也可能什么都看不出。这三种故障各要一件别的仪表，我们在 15.8 节末尾再加。现在先比较容易混淆的几种。
 #
 # </div>
 # <div lang="en">
 #
-# Most faults show at a glance. `vanishing` has a small quotient of gradients and `exploding` a large one, from which
-# its update ratio and its `nan` follow. `rate_too_high` has a large update ratio as well, but its quotient is normal.
+# Two patients have a layer that stands still, and the gradient tells them apart. In `frozen_layer` a gradient reaches
+# this layer, and yet the layer does not move. In `detached_branch` no gradient gets there, so nothing could move it.
+# The activation function right behind it gets none either.
 #
-# Two patients have a layer that stands still. In `frozen_layer` this layer gets a gradient. In `detached_branch` it
-# gets none, and neither does the activation function behind it. The last two are even plainer: `dying_relus` has dead
-# units, and `bad_sample` has a `nan`, while its other numbers are normal.
+# With two more, the table names the fault itself. `dying_relus` has units that are dead. `bad_sample` has a `nan`,
+# while all its other numbers are normal.
 #
-# `shuffled_labels` and `norm_in_eval` have numbers like the healthy one's. `forgotten_hook` looks like mild vanishing
-# this time, but another hook may not show in the table at all. Each of these three needs another instrument, which we
-# add at the end of section 15.8. First we compare the faults that are easily confused.
+# Three patients remain. `shuffled_labels` and `norm_in_eval` have numbers like the healthy one's. `forgotten_hook`
+# looks like mild vanishing this time, but another hook may not show in the table at all.
+#
+# For each of the three we need another instrument, which we add at the end of section 15.8. Before that, we compare the
+# faults that are easily confused.
 #
 # </div>
 
@@ -800,16 +836,16 @@ for fault in ("vanishing", "frozen_layer", "detached_branch"):
 # <div lang="en">
 #
 # There is a trap. Suppose that the **first** layer is frozen by `requires_grad=False`. Then nothing up to this layer
-# requires a gradient, so autograd computes none for its output, and the layer looks as if it were detached. The same
-# goes for further layers that are frozen right behind it. In this case, read `requires_grad` of the parameters.
+# requires a gradient, so autograd computes none for its output, and the layer looks as if it were detached. Further
+# layers that are frozen right behind it look the same. In this case, read `requires_grad` of the parameters.
 #
-# The `0.0` printed above is a first layer too, and yet it has a gradient. It is frozen in the other way: it was left
+# The `0.0` printed above is a first layer too, and yet it has a gradient. It was frozen in the other way: it was left
 # out of the optimizer.
 #
-# A layer without parameters at the very front has no gradient either, but it is healthy.
+# Nor is every missing gradient a fault. A layer without parameters at the very front has none, and it is healthy.
 #
-# The optimizer matters as well. Adam magnifies small gradients, so with Adam the update ratios are not small even
-# when gradients vanish. Then you have to look at the gradients themselves (lesson 10).
+# The optimizer matters as well, because Adam magnifies small gradients. With Adam the update ratios are therefore not
+# small even when gradients vanish, and you have to look at the gradients themselves (lesson 10).
 #
 # </div>
 
@@ -857,9 +893,11 @@ for fault in (HEALTHY, "exploding", "rate_too_high"):
 # <div lang="en">
 #
 # You have to look before the first step. At that time `rate_too_high` still has a normal loss and normal gradients,
-# just like the healthy patient, because it is the step that ruins it. But `exploding` is ill from the start. Its
-# gradients grow towards the input, and the loss of this patient is already far too large. Of these two signs, trust
-# the gradients, because in a network with tanh the loss may look normal.
+# just like the healthy patient, because it is the step that ruins it. But `exploding` is ill from the start: its
+# gradients grow towards the input, and the loss of this patient is already far too large.
+#
+# Of these two signs, trust the gradients rather than the loss. In a network with tanh, the loss may look normal even
+# though the gradients explode.
 #
 # The update ratio by itself does not tell the two apart, because it is large for both. It points to the learning rate
 # only if the quotient of the gradients is normal.
@@ -873,8 +911,8 @@ for fault in (HEALTHY, "exploding", "rate_too_high"):
 # </div>
 # <div lang="en">
 #
-# With `shuffled_labels` nothing is wrong with the network: only the labels have been shuffled. We compare this
-# patient with the healthy one. **Guess first**: which of activations, gradients and update ratios gives it away?
+# Next we compare `shuffled_labels` with the healthy patient. Nothing is wrong with this network; only the labels have
+# been shuffled. **Guess first**: which of activations, gradients and update ratios shows it?
 #
 # </div>
 
@@ -893,7 +931,7 @@ for fault in (HEALTHY, "shuffled_labels"):
 # %% [markdown]
 # <div lang="zh">
 #
-# 三样都看不出来。开始的时候，这个病人的激活、梯度、更新比例都和健康的几乎一样。上面印出了梯度和更新比例，激活则在猜题里比过。
+# 三样都看不出来。开始的时候，网络还什么都没有学，标签对不对，对它来说差不多。所以这个病人的激活、梯度、更新比例都和健康的几乎一样。上面印出了梯度和更新比例，激活则在猜题里比过。
 #
 # 可是网络什么也没有学到：损失停在 $\ln C$ 附近，而从 $C$ 个类别里瞎猜，损失就是这么大。别的病也会让网络学不到东西，所以要先排除其他所有的病，才轮到怀疑数据。
 #
@@ -902,11 +940,13 @@ for fault in (HEALTHY, "shuffled_labels"):
 # </div>
 # <div lang="en">
 #
-# None of the three gives the shuffled labels away. At first, activations, gradients and update ratios are nearly as
-# in the healthy patient. You see the gradient and the ratio printed above, and the guess compared the activations.
+# None of the three shows it. At first the network has learnt nothing, so right labels fit its output no better than
+# shuffled ones. Its gradient and its update ratio, printed above, are therefore nearly those of the healthy patient. So
+# are its activations, which the guess compared.
 #
-# Yet the network learns nothing. Its loss stays near $\ln C$, which is what guessing gives with $C$ classes. Since
-# other faults may keep a network from learning, too, suspect the data only after you have excluded everything else.
+# The fault comes out in training, because the network learns nothing. Its loss stays near $\ln C$, which is what
+# guessing gives with $C$ classes. But other faults may keep a network from learning, too. So suspect the data only
+# after you have excluded everything else.
 #
 # Note that this loss is measured on **new** data. A network that is trained on one batch again and again can learn even
 # shuffled labels by heart.
@@ -936,7 +976,8 @@ for fault in (HEALTHY, "shuffled_labels"):
 # You can also read `module.training`, but only of normalisation layers. Other modules may be in evaluation mode
 # without harm.
 #
-# Now the second fault. Hooks that others put on modules and parameters are listed by `list_hooks` (lesson 08).
+# The second fault is a hook that somebody forgot to take off. You can find such hooks by `list_hooks` (lesson 08),
+# which lists the hooks that others put on modules and parameters.
 #
 # **Guess first**: if there is a hook on a model, is something wrong with the model?
 #
@@ -973,9 +1014,9 @@ for fault in (HEALTHY, "forgotten_hook"):
 # A hook by itself is no fault. Healthy patients carry hooks as well, which look and change nothing. Here you can tell
 # the bad ones by their names. Elsewhere names will not help, so find out what a hook **does**.
 #
-# There is a test for that. Since `build()` always gives the same initial values, make two models, take all hooks off
-# one of them, and compare the loss and the gradients of both for the first batch. If a hook changes the loss or the
-# gradients of that batch, this test always finds it.
+# There is a test for that. Make two models by `build()`, which always gives the same initial values, and take all hooks
+# off one of them. Then compare the loss and the gradients of both for the first batch. If a hook changes the loss or
+# the gradients of that batch, this test always finds it.
 #
 # </div>
 #
@@ -988,12 +1029,12 @@ for fault in (HEALTHY, "forgotten_hook"):
 # </div>
 # <div lang="en">
 #
-# One question is still open: how large is too large? That depends on the network, so measure it. Admit a dozen
-# healthy patients, and see the range of each number. Do the same with each fault, and put your threshold between the
-# two ranges.
+# One question is still open: how large is too large? That depends on the network, so measure it. Admit a dozen healthy
+# patients, and see the range of each number. Do the same with each fault, and put your threshold between the two
+# ranges.
 #
-# Compare like with like: the largest ratio below is over all steps, while the `ratio` of section 15.7 is of the first
-# step alone.
+# Compare a threshold with the same kind of number. The largest ratio below is over all steps, while the `ratio` of
+# section 15.7 is of the first step.
 #
 # </div>
 
@@ -1019,7 +1060,8 @@ for name, values in numbers.items():
 # - `build()` 给出 `(model, optimizer)`，每次都是同样的初始值。
 # - `data` 是 `(x, y)` 的列表，每步一批，损失是 `F.cross_entropy(model(x), y)`。
 # - 可以训练，可以训练几次；可以用 `train`、`TrainingPanel` 和前面三个练习。
-# - 不要改 `data`，不要留下钩子；随机数发生器的状态要和原来一样，所以也不要 `torch.manual_seed`。
+# - 不要改 `data`，不要留下钩子。
+# - 随机数发生器的状态要和原来一样，所以也不要 `torch.manual_seed`。
 #
 # 评分用的是你的函数没有见过的病人。要得满分：
 #
@@ -1039,8 +1081,8 @@ for name, values in numbers.items():
 # - `build()` gives `(model, optimizer)`, always with the same initial values.
 # - `data` is a list of `(x, y)`, a batch per step, and the loss is `F.cross_entropy(model(x), y)`.
 # - You may train, also several times, and use `train`, `TrainingPanel` and the three exercises above.
-# - Do not change `data`, take off your hooks, and keep the state of the random number generator as it was, so no
-#   `torch.manual_seed` either.
+# - Do not change `data`, and take off your hooks.
+# - Keep the state of the random number generator as it was, so no `torch.manual_seed` either.
 #
 # Your function is scored on patients that it has never seen. For full marks:
 #
@@ -1267,12 +1309,13 @@ print("the label was:", patient.fault)
 # <div lang="en">
 #
 # Andrej Karpathy watches update ratios in the third of his makemore lectures, and his rule of thumb is about a
-# thousandth. This is meant for training that has settled. Our table of section 15.7 looks at the first step, and
-# takes the largest layer only, so its numbers are far larger.
+# thousandth. Our table of section 15.7 has far larger numbers, for two reasons. His rule is meant for training that has
+# settled, while our table looks at the first step. And it takes only the layer with the largest ratio.
 #
-# There are tools that keep such numbers for you. `wandb.watch` keeps histograms of gradients, and of parameters if
-# you ask for them, while TensorBoard keeps whatever you write to it. If a `nan` arises in backward, PyTorch's
-# `torch.autograd.detect_anomaly` finds it.
+# You need not collect such numbers by hand. `wandb.watch` keeps histograms of gradients, and of parameters if you ask
+# for them, while TensorBoard keeps whatever you write to it.
+#
+# A `nan` may also arise in backward. To find that, PyTorch has `torch.autograd.detect_anomaly`.
 #
 # Very large models have the illnesses of this lesson as well. The logbook of OPT-175B has been published, and it is
 # full of spikes of the loss and of runs that diverge. Below you see your progress.
