@@ -28,13 +28,16 @@ LanguageToggle()
 # <div lang="en">
 #
 # `torch.compile` reads the Python code of `forward` and puts faster code in its place. Hooks do not always survive
-# that. In section 8.9, a model had been compiled and had run before it got a hook, on a layer that had none before.
-# The compiled code then ignores the hook, until a call has to compile anew, say for another batch size.
+# that.
 #
-# There were two ways out: either register the hook before compiling, or use `set_stance("force_eager")`, which makes
-# the model run as plain Python for a while.
+# You saw an example in section 8.9. A model had been compiled and had run before one of its layers, which had no hooks,
+# was given a hook. The compiled code ignores such a hook, until a call has to compile anew, for example because the
+# batch has another size.
 #
-# Are you safe, then, if you register the hook first? Below are two models of the same class, with the same layers.
+# There were two ways out. You can register the hook before you compile. Or you use `set_stance("force_eager")`, which
+# makes the model run as plain Python for a while.
+#
+# Are you safe, then, if you register the hook first? We try it with two models of the same class, with the same layers.
 # `one` is compiled and run first, as in section 8.9. `two` gets its hook before it is compiled. **Guess first**: does
 # the hook of `two` fire? And does a hook on the compiled model **itself** fire?
 #
@@ -91,8 +94,9 @@ print("on the compiled model itself, len(seen):", len(seen))
 #
 # What gets compiled is the code of the class, and models of that class that are built alike share it. When `one` was
 # compiled there was no hook, so `two` runs that code without a hook (torch 2.15.0). To be safe, first call
-# `torch.compiler.reset()`, which forgets what was compiled. The results were right all the time, because each model
-# uses its own weights.
+# `torch.compiler.reset()`, which forgets what was compiled.
+#
+# The results were right all the time, because each model uses its own weights.
 #
 # A hook on the compiled model itself fires as usual, because it is on a layer around the compiled code.
 #
@@ -109,13 +113,16 @@ print("on the compiled model itself, len(seen):", len(seen))
 # </div>
 # <div lang="en">
 #
-# Suppose a hook was registered in time and has been compiled in. Is all well then? Compiled code is valid only as long
-# as nothing changes that it relies on, but a hook with `seen.append(...)` makes `seen` longer with every call. To see
-# what that costs, we count how often the code is compiled: the `backend` below is called each time, with the graph that
-# was compiled.
+# Suppose that the hook was registered in time and has been compiled in. Is all well then? Compiled code is valid only
+# as long as nothing changes that it relies on. But our hook makes a change in every call: its `seen.append(...)` makes
+# `seen` longer.
 #
-# We try two hooks with 5 calls each, first `keep` and then `torch.compiler.disable(keep)`, which stays outside of
-# what is compiled. **Guess first**: with `keep` as the hook, how many times do 5 calls compile?
+# To see what that costs, we count how often the model is compiled. Each compilation hands the graph that was compiled
+# to a `backend`, so we write a `backend` that keeps what it is given.
+#
+# We register two hooks, one after the other, and call the model 5 times with each. The first is `keep`. The second is
+# `torch.compiler.disable(keep)`, which does the same but is left out of the compiled code. **Guess first**: with
+# `keep`, how many times is the model compiled during the 5 calls?
 #
 # </div>
 
@@ -163,10 +170,12 @@ print("in the graph:", [node.name for node in graphs[0].graph.nodes if node.op =
 # With `keep` as the hook, every call compiled the model anew, because `seen` had become longer in the meantime. With
 # `keep` outside of the compiled code, there was only 1 compilation, and the hook fired just as often.
 #
-# But keeping the hook outside has its price, as the last line shows: only `linear` is left in the graph, and the
-# `ReLU` is gone. Why? A hook that may not be compiled breaks the code in two where it stands, and this one stands
-# inside the loop of a `Sequential`. So the loop runs as plain Python. What stays compiled here is only what the layer
-# with the hook does before the hook.
+# But keeping the hook outside has its price. You can see it in the last line: only `linear` is left in the graph, and
+# the `ReLU` is gone.
+#
+# Why? A hook that may not be compiled breaks the code in two where it stands, and this one stands inside the loop of a
+# `Sequential`. Therefore the whole loop runs as plain Python. What stays compiled here is only what the layer with the
+# hook does before the hook.
 #
 # If the loop held layers of a class of your own, they would still be compiled, each by itself.
 #
@@ -211,8 +220,10 @@ torch.compiler.reset()
 #
 # After compiling 8 times, `recompile_limit` is reached and nothing is compiled any more: a call that none of the 8
 # versions fits runs as plain Python. Because `seen` only grows, that is every call from then on, and nothing is gained
-# by compiling. This is hard to notice: the hook fires in every call, the results are right, and only one warning,
-# hidden above, tells you.
+# by compiling.
+#
+# This is hard to notice: the hook fires in every call, the results are right, and only one warning, hidden above, tells
+# you.
 #
 # </div>
 # </div>
@@ -224,7 +235,7 @@ torch.compiler.reset()
 #
 # <div lang="zh">
 #
-# 编译给钩子添了两种麻烦：有时钩子不触发，有时每次调用都重新编译。请写一个两样都能避开的函数 `watched(model, name, hook)`。它返回 `(compiled, handle)`，其中 `compiled` 是用 `torch.compile(model, backend="eager")` 编译的 `model`。
+# 编译给钩子添了两种麻烦：有时钩子不触发，有时每次调用都重新编译。请写一个两样都能避开的函数 `watched(model, name, hook)`。它返回 `(compiled, handle)`，前者是用 `torch.compile(model, backend="eager")` 编译的 `model`，后者是钩子的句柄。
 #
 # - 以后每次调用 `compiled`，只要运行了名为 `name` 的层，`hook(module, args, output)` 就触发一次。同一个类的另一个模型以前编译过，也一样。
 # - 钩子返回的若不是 `None`，就照常取代输出。
@@ -234,12 +245,15 @@ torch.compiler.reset()
 # </div>
 # <div lang="en">
 #
-# Compiling can get in the way of a hook: the hook may not fire, or every call compiles anew. Write a function that
-# avoids both. `watched(model, name, hook)` returns `(compiled, handle)`, where `compiled` is `model` compiled by
-# `torch.compile(model, backend="eager")`.
+# Compiling can get in the way of a hook in two ways, as you have seen: the hook may not fire, or every call may compile
+# anew. Write a function that avoids both, so that you can watch a layer of a compiled model for as long as you like.
 #
-# - Whenever a call of `compiled` runs the layer called `name`, `hook(module, args, output)` fires once, even if another
-#   model of the same class has been compiled before.
+# The function `watched(model, name, hook)` compiles `model` by `torch.compile(model, backend="eager")`, with the hook
+# on the layer called `name`. It returns `(compiled, handle)`: the compiled model, and the handle that takes the hook
+# off again.
+#
+# - Whenever a call of `compiled` runs that layer, `hook(module, args, output)` fires once, even if another model of the
+#   same class has been compiled before.
 # - What the hook returns replaces the output as usual, unless it is `None`.
 # - However long the lists in the hook grow, nothing is compiled anew after the first call.
 # - `handle.remove()` takes the hook off.
@@ -273,10 +287,11 @@ check("13.1", watched)
 # </div>
 # <div lang="en">
 #
-# Sometimes a model has long been compiled and is in use, and you want one look at a layer without disturbing the model:
-# nothing should be compiled anew, and no trace should be left. For this, `set_stance("force_eager")` is the best
-# choice. It is a context manager. Inside it, calls run as plain Python, so hooks fire, and afterwards the compiled code
-# is still there.
+# Sometimes a model has long been compiled and is in use, and you only want one look at a layer. This look should not
+# disturb the model: nothing should be compiled anew, and no trace should be left.
+#
+# For this, `set_stance("force_eager")` is the best choice. It is a context manager. Inside it, calls run as plain
+# Python, so hooks fire. Afterwards the compiled code is still there.
 #
 # </div>
 
@@ -301,8 +316,9 @@ check("13.1", watched)
 # A compiled model is in use, and you want to know what one of its layers puts out for a certain input, without
 # disturbing the model.
 #
-# Write `layer_output(compiled, name, x)`, where `compiled` has been compiled and has run. Return what the layer
-# `name` puts out for `x`, without its computation graph. You get the layer with `compiled.get_submodule(name)`.
+# Write a function that tells you, `layer_output(compiled, name, x)`. The model `compiled` has been compiled and has
+# run. The function returns what its layer called `name` puts out for the input `x`, without the computation graph. You
+# get the layer with `compiled.get_submodule(name)`.
 #
 # - The layer that follows may work in place.
 # - Do not compile again, leave no hook behind, and change neither `training` nor what the caller chose by `set_stance`,
@@ -346,13 +362,17 @@ check("13.2", layer_output)
 # </div>
 # <div lang="en">
 #
-# When there is a lot of data, several processes train together. With `DistributedDataParallel` (DDP) each process has a
-# copy of the model, which receives the weights of rank 0 at the start. Each process then works on its own data, and
-# backward averages the gradients. That is why the copies are still the same after every step.
+# When there is a lot of data, several processes can share the work of training. With `DistributedDataParallel` (DDP)
+# each process has a copy of the model, and all copies start with the weights of process 0.
+#
+# Each process then works on its own data, so the gradients differ from one process to the next. But backward averages
+# them, and with the average every copy takes the same step. That is why the copies are still the same after every step.
 #
 # To see this at work, `run_ranks` starts 2 real processes and returns what each has printed. They talk through gloo,
-# which needs no GPU. From `sys.argv` a script learns which process it is (its rank, 0 or 1 here), how many there are,
-# and by which file they meet. It takes some seconds, because each process imports torch.
+# which needs no GPU. It takes some seconds, because each process imports torch.
+#
+# A process has a number, which is called its rank, and here it is 0 or 1. From `sys.argv` a script learns its own rank,
+# how many processes there are, and by which file they meet.
 #
 # </div>
 
@@ -364,9 +384,12 @@ check("13.2", layer_output)
 # </div>
 # <div lang="en">
 #
-# Below, the input of rank 1 is 10 times that of rank 0, so that we can tell their gradients apart. The parameter has
-# a tensor hook and a post-accumulate hook, and the latter updates the weights on the spot. **Guess first**: do the
-# hooks see the gradient of their own rank, or the average? Then see whether both ranks still have the same weights.
+# Does the average come before your hooks or after them? To find out, we put two hooks on the parameter, a tensor hook
+# and a post-accumulate hook, and the latter also updates the weights on the spot. The input of rank 1 is 10 times that
+# of rank 0, so that we can tell their gradients apart.
+#
+# **Guess first**: do the hooks see the gradient of their own rank, or the average? Then see whether both ranks still
+# have the same weights.
 #
 # </div>
 
@@ -416,10 +439,11 @@ for rank, printed in enumerate(run_ranks(start + script)):
 # Both hooks see the gradient of their own rank, `[1, 2]` in one process and `[10, 20]` in the other. The gradients are
 # averaged only after the hooks, and in the end both processes have `[5.5, 11]`.
 #
-# So if you clip in such a hook, you clip each rank's own gradient, and not the average.
+# This matters if you clip in such a hook: you then clip each rank's own gradient, and not the average.
 #
-# Updating the weights in a hook of this kind is even worse. Each rank then uses its own gradient for the step. From
-# there on the copies, which had been the same, go separate ways: `-1` here and `-10` there. No error tells you.
+# Updating the weights in a hook of this kind is even worse, because each rank then uses its own gradient for the step.
+# From there on the copies, which had been the same, go separate ways: the first weight becomes `-1` in one process and
+# `-10` in the other. No error tells you.
 #
 # </div>
 
@@ -457,16 +481,19 @@ for rank, printed in enumerate(run_ranks(start + script)):
 # %% [markdown]
 # <div lang="zh">
 #
-# 我们来看下面的钩子。`all_reduce` 把各进程的张量就地加起来，有了 `async_op=True`，它不等结果就返回。`.then(...)` 说的是结果到了以后做什么，那时 `done.value()` 是只有一个张量的列表。
+# 下面的钩子求平均：它把一个桶里的梯度除以进程数，再用 `all_reduce` 把各进程的张量就地加起来。有了 `async_op=True`，这次调用不等结果就返回。`.then(...)` 说的是结果到了以后做什么，那时 `done.value()` 是只有一个张量的列表。
 #
 # 下面的模型有 4 层，走三步。**先猜**：每一步里，钩子被调用几次？
 #
 # </div>
 # <div lang="en">
 #
-# Let us look at the hook below. `all_reduce` adds up the tensors of all ranks in place, and with `async_op=True` it
-# returns at once, without waiting for the sum. `.then(...)` says what to do when the result is there, and then
-# `done.value()` is a list of one tensor.
+# The hook below computes the average. It divides the gradients of a bucket by the number of processes and then calls
+# `all_reduce`, which adds up the tensors of all ranks in place. With `async_op=True`, this call returns at once,
+# without waiting for the sum.
+#
+# What should happen when the sum has arrived is said in `.then(...)`. At that time `done.value()` is a list of one
+# tensor.
 #
 # The model below has 4 layers and takes three steps. **Guess first**: how often is the hook called in each step?
 #
@@ -513,10 +540,11 @@ print(printed)
 #
 # The hook is called once for each **bucket**, not once for each parameter or once for each step.
 #
-# In the first step, DDP does not know yet in which order gradients arrive, and all four layers share a bucket. Once
-# it has seen them, it builds its buckets anew in the real order, beginning with the last layer (torch 2.15.0). Three
-# gradients of 0.36 MB fill a bucket here, so from the second step on there are two: one for layers 3, 2 and 1, and
-# one for layer 0.
+# In the first step, DDP does not know yet in which order gradients arrive, and all four layers share a bucket. Once it
+# has seen them, it builds its buckets anew in the real order, beginning with the last layer (torch 2.15.0).
+#
+# Three gradients of 0.36 MB fill a bucket here, so from the second step on there are two: one for layers 3, 2 and 1,
+# and one for layer 0.
 #
 # A hook that counts its calls as steps is therefore wrong from the second step on. Storing things by `bucket.index()`
 # goes wrong as well, because bucket 0 no longer holds the same layers.
@@ -537,9 +565,9 @@ print(printed)
 # Communication is often the slowest part of a step, so it pays to send less. Gradients are float32, and sent as float16
 # they take half of the bytes. But float16 has a limit: its largest number is 65504.
 #
-# To come close to that limit, let the gradient be 40000 in both ranks. Their average is 40000 as well, which float16
-# can hold. Below, we compute this average in three ways; in the last one, `AVG`, we leave it to `all_reduce`. **Guess
-# first**: which of the three arrive at 40000?
+# Can this limit do harm although the average itself is below it? We try it with a gradient of 40000 in both ranks, so
+# their average is 40000 as well, which float16 can hold. Below, we compute this average in three ways. In the last one,
+# `AVG`, we leave it to `all_reduce`. **Guess first**: which of the three arrive at 40000?
 #
 # </div>
 
@@ -601,8 +629,10 @@ print(printed)
 # <div lang="en">
 #
 # When communication is slow, it pays to send only half as many bytes. PyTorch's own `fp16_compress_hook` does this, and
-# now you write such a hook yourself. Like `average`, `half_hook(group, bucket)` returns a Future of the averaged
-# gradients. But it sends float16, and turns the result back into float32.
+# now you write such a hook yourself.
+#
+# Your hook is `half_hook(group, bucket)`. Like `average`, it returns a Future of the averaged gradients. But it sends
+# them as float16, which takes half of the bytes, and turns the result back into float32.
 #
 # - Pass on `inf` and `nan` as they are, because they show that training went wrong.
 # - DDP may call the hook again while an earlier bucket is still being sent. So a call must never overwrite anything
@@ -647,17 +677,20 @@ check("13.3", half_hook)
 # </div>
 # <div lang="en">
 #
-# Under DDP every process holds the whole model. When a model is too large for that, each parameter is cut up, and a
-# process keeps only one piece of it. `fully_shard` (FSDP2) does this, and it is made of hooks itself. Before a layer
-# runs, a pre-hook gathers the pieces. Afterwards a forward hook lets go of all but the process's own piece.
+# Under DDP every process holds the whole model. When a model is too large for that, each parameter can be cut up, so
+# that a process keeps only one piece of it. This is what `fully_shard` (FSDP2) does.
+#
+# It is made of hooks itself. Before a layer runs, a pre-hook gathers the pieces. Afterwards a forward hook lets go of
+# all but the process's own piece.
 #
 # By default, only the outermost module differs: it keeps its own parameters whole until backward.
 #
-# Do your own hooks see the whole parameter or only a piece? We start two processes, in which the weight of the first
-# layer is 6×4, and look at three places: in your own pre-hook, in your forward hook, and at `.grad` after backward.
+# Do your own hooks see the whole parameter or only a piece? To find out, we take two processes and look at the weight
+# of the first layer, which is 6×4. We look at it in your own pre-hook and again in your forward hook. After backward,
+# we look at its `.grad`.
 #
-# The parameter itself has two hooks as well, a tensor hook and a post-accumulate hook. **Guess first**: which of them
-# fires?
+# We also put two hooks on the parameter itself, a tensor hook and a post-accumulate hook. **Guess first**: which of
+# these two fires?
 #
 # </div>
 
@@ -709,18 +742,21 @@ for rank, printed in enumerate(run_ranks(start + sharding + script)):
 #
 # 这三处里，只有前置钩子看得到整个权重。到了你的前向钩子里，已经晚了：`fully_shard` 的前向钩子注册在先，也就先触发，把别的片放掉了。所以这时 `weight` 又是 `DTensor`，`.shape` 说的是整个的形状，手里却只有一片。`.grad` 也是这样。
 #
-# 参数上的张量钩子一次也不触发，也不报错，因为参与计算的是另一个张量，是临时凑齐的。post-accumulate 钩子照常触发（torch 2.15.0）。
+# 参数上的张量钩子一次也不触发，也不报错。它等的是这个参数的梯度，可是参与计算的是另一个张量，是临时凑齐的。post-accumulate 钩子照常触发（torch 2.15.0）。
 #
 # </div>
 # <div lang="en">
 #
-# Of these three places, only the pre-hook sees the whole weight. Your forward hook comes too late: the forward hook
-# of `fully_shard` was registered first, so it fires before yours and lets go of the other pieces. In your hook,
-# `weight` is therefore a `DTensor` again. Its `.shape` is that of the whole, but the process holds only one piece.
-# The same goes for `.grad`.
+# Of these three places, only the pre-hook sees the whole weight. Your forward hook comes too late: the forward hook of
+# `fully_shard` was registered first, so it fires before yours and lets go of the other pieces.
 #
-# A tensor hook on the parameter never fires, and no error tells you, because another tensor takes part in the
-# computation, one that was gathered for the moment. A post-accumulate hook fires as usual (torch 2.15.0).
+# In your hook, `weight` is therefore a `DTensor` again. Its `.shape` is that of the whole, but the process holds only
+# one piece. The same goes for `.grad`.
+#
+# A tensor hook on the parameter never fires. It waits for a gradient of this parameter, but the layer computes with
+# another tensor, which was gathered for the moment. No error tells you.
+#
+# A post-accumulate hook fires as usual (torch 2.15.0).
 #
 # </div>
 # </div>
@@ -735,9 +771,9 @@ for rank, printed in enumerate(run_ranks(start + sharding + script)):
 # </div>
 # <div lang="en">
 #
-# The last line of the output shows a trap. The two ranks have different norms, and neither of them is the norm of the
-# whole gradient. If each rank clips by the norm of its own piece, the pieces shrink by different factors, and the
-# direction of the gradient changes.
+# The last line of the output shows a trap for those who clip. The two ranks have different norms, and neither of them
+# is the norm of the whole gradient. If each rank clips by the norm of its own piece, the pieces shrink by different
+# factors, and so the direction of the gradient changes.
 #
 # `torch.nn.utils.clip_grad_norm_` knows `DTensor` and gets it right. If you compute the norm by hand, you have to
 # communicate once.
@@ -762,17 +798,17 @@ for rank, printed in enumerate(run_ranks(start + sharding + script)):
 # </div>
 # <div lang="en">
 #
-# To clip, every process needs the norm of the whole gradient, although it has only some pieces of it. Now you compute
-# this norm by hand.
+# To clip, every process needs the norm of the whole gradient, but each has only some pieces of it. So the processes
+# have to put together what they know. Now you do this by hand.
 #
-# Write `whole_norm(shards, group)`. It returns the L2 norm of the gradient of the whole model, the same in every
-# process. `shards` is a list of the pieces of gradients that this process has (float32 tensors), and `group` stands
-# for the processes.
+# Write `whole_norm(shards, group)`, a function that every process calls with its own pieces. It returns the L2 norm of
+# the gradient of the whole model, so all of them get the same number. The pieces are in `shards`, a list of float32
+# tensors, and `group` stands for the processes.
 #
 # - Pieces may be empty, and so may the list.
 # - Communicate exactly once, by `dist.all_reduce(tensor, group=group)`, which adds up the tensors of all processes in
-#   place. If one process communicates once less than the others, they wait for it in vain (with gloo up to 30 minutes
-#   by default), or take its next call for this one and get wrong sums without any error.
+#   place. If one process makes a call less than the others, they wait for it in vain (with gloo up to 30 minutes by
+#   default). Or they take its next call for this one, and get wrong sums without any error.
 # - Do not change the tensors in `shards`.
 #
 # </div>
@@ -866,18 +902,19 @@ with suppress(RanksFailed):  # until you have written it
 #
 # 有的集群网络很慢，少传一半的字节也还不够。`powerSGD_hook` 就是为这种情形准备的，它传的不是梯度本身，而是梯度的低秩近似。
 #
-# 在 vLLM、torchtitan 这样的项目里，编译、切片和钩子天天碰在一起。想知道它们是怎么相处的，可以搜索 `torch.compiler.disable`、`ddp_comm_hooks` 和 `fully_shard`。
+# 在 vLLM、torchtitan 这样的项目里，编译、切片和钩子天天碰在一起。想知道它们是怎么相处的，可以一样一样地查：编译搜索 `torch.compiler.disable`，通信搜索 `ddp_comm_hooks`，切片搜索 `fully_shard`。
 #
 # 下一课换个题目：走进一个语言模型。
 #
 # </div>
 # <div lang="en">
 #
-# On a cluster with a slow network, even half of the bytes may be too many. `powerSGD_hook` is made for this case:
-# instead of the gradients it sends a low-rank approximation of them.
+# On a cluster with a slow network, sending half of the bytes may still take too long. `powerSGD_hook` is made for this
+# case: instead of the gradients it sends a low-rank approximation of them.
 #
 # In projects such as vLLM and torchtitan, compiling, sharding and hooks meet every day. If you want to know how they
-# get along, search for `torch.compiler.disable`, `ddp_comm_hooks` and `fully_shard`.
+# get along, take up one question at a time. For hooks in compiled code, search for `torch.compiler.disable`, for
+# communication `ddp_comm_hooks`, and for sharding `fully_shard`.
 #
 # The next lesson turns to a new subject: the inside of a language model.
 #
