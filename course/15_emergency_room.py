@@ -738,7 +738,7 @@ for fault, panel in panels.items():
 # %% [markdown]
 # <div lang="zh">
 #
-# 大多数故障一眼就看得出。`vanishing` 的梯度往回走时越来越小，所以 `first/last` 很小。`exploding` 的越来越大，所以 `first/last` 很大，太大的更新比例和 `nan` 都由此而来。
+# 大多数故障一眼就看得出。`vanishing` 的梯度往回走时越来越小，所以 `first/last` 很小。`exploding` 的梯度越来越大，所以 `first/last` 很大，太大的更新比例和 `nan` 都由此而来。
 #
 # `rate_too_high` 的更新比例也很大，可是怪不到梯度，因为 `first/last` 正常。
 #
