@@ -19,11 +19,13 @@ LanguageToggle()
 #
 # <div lang="zh">
 #
-# 语言模型读一串词，猜下一个。光看答案，看不出它是怎么猜到的，得看它里面；这正是钩子的本事。
+# 语言模型读一串词，猜下一个词。只看答案，看不出它是怎么猜到的。要知道这一点，就得在它运行时看它里面，而钩子正好能做到。
 #
-# 这一课的模型很小，结构却和大的一样：词变成向量，依次经过 4 块；每一块先用注意力在词之间搬运信息，再用一个小网络（MLP）加工每个词。它是这门课自己训练的，只会讲一种故事：晴天两个人去户外，雨天去屋里，一个给另一个一样东西，有时第三个人又把它拿走，有时还问一句东西在谁手里、人在哪里。下面先打印两个。
+# 这一课的模型很小，结构却和大模型一样。每个词先变成向量，再依次经过 4 块。每一块里，先由注意力在词之间搬运信息，再由一个小网络（MLP）加工每个词。
 #
-# **先猜一猜**：Anna 和 Ben 去了公园，Ben 把球给了谁？光看「Ben gave the ball to」，模型猜得到吗？
+# 这个模型是为这门课训练的，只会讲一种故事：晴天两个人去户外，雨天两个人去屋里，然后一个人给另一个人一样东西。有时第三个人又把它拿走，有时后面还有提问。下面先打印两个。
+#
+# 接着让模型猜词。在第一个提示里，Anna 和 Ben 去了公园，然后 Ben 把球给了一个人。模型会说是谁？如果它只读到 `Ben gave the ball to`，又会说什么？**先猜。**
 #
 # </div>
 # <div lang="en">
@@ -31,14 +33,16 @@ LanguageToggle()
 # A language model reads some words and guesses the next one. Its answer alone does not tell you how it was found. For
 # that you have to look inside the model while it runs, and hooks let you do exactly that.
 #
-# The model of this lesson is small, but it is built like the large ones. Words become vectors and pass through 4
-# blocks. In each block, attention first moves information between words, and then a small network (the MLP) works on
-# every word. The model was trained for this course and tells one kind of story. Two people go outdoors when it is
-# sunny and indoors when it is rainy, and one gives the other something. Sometimes a third person takes it away, and
-# sometimes a question follows. The cell below prints two of these stories.
+# The model of this lesson is small, but it is built like the large ones. Every word becomes a vector, and the vectors
+# pass through 4 blocks. In each block, attention first moves information between words, and then a small network (the
+# MLP) works on every word.
 #
-# **Guess first**: Anna and Ben went to the park, and Ben gives the ball to somebody. Who gets it? And could the model
-# tell from "Ben gave the ball to" alone?
+# The model was trained for this course and tells only one kind of story. Two people go outdoors when it is sunny and
+# indoors when it is rainy, and one gives the other something. Sometimes a third person takes it away, and sometimes a
+# question follows. The cell below prints two.
+#
+# Then the model guesses a word. In the first prompt, Anna and Ben went to the park, and Ben gives the ball to
+# somebody. Whom will it name? And what will it say if it reads only `Ben gave the ball to`? **Guess first.**
 #
 # </div>
 
@@ -72,21 +76,29 @@ for prompt in [clean, clean.replace("Anna", "Carl"), corrupted, "Ben gave the ba
 # %% [markdown]
 # <div lang="zh">
 #
-# 给了 Anna。把 Anna 换成 Carl，最后一句一个字没动，答案也跟着换；改成 Anna 来给，答案就是 Ben。光有最后半句，它连名字都不猜。可见模型回头看了前文，从两个人里挑出了**另一个**。它是在哪里、怎样做到的？
+# 模型说的是 Anna。如果把 Anna 换成 Carl，虽然最后一句一个字也没有动，答案也跟着换。如果给球的是 Anna，答案就是 Ben。
 #
-# 模型的输入是词的编号，每个词一个整数：`encode` 把词变成编号，`decode` 变回来。输出是每个位置上「下一个词」的 logit，我们要的是最后一个位置，`[0, -1]`。整个模型的代码不长，在 [`transformer.py`](../hookedu/models/stories/transformer.py) 里。
+# 如果只读最后半句，模型猜的根本不是名字。可见它刚才回头看了前面的句子，从两个人里挑出了**另一个**。这是在模型的哪里发生的，又是怎样做到的？这一课就来弄清楚。
+#
+# 要自己试别的提示，先要知道模型收到什么，给出什么。它收到的是词的编号，每个词一个整数：`encode` 把词变成编号，`decode` 把编号变回词。它在每个位置上给出「下一个词」的 logit，我们要的是最后一个位置上的，也就是 `[0, -1]`。
+#
+# 整个模型的代码不长，都在 [`transformer.py`](../hookedu/models/stories/transformer.py) 里。
 #
 # </div>
 # <div lang="en">
 #
 # The model says Anna. If we replace Anna by Carl, the answer changes as well, although the last sentence is the same
-# word for word. If Anna is the giver, the answer is Ben. And from the last words alone, the model does not even guess
-# a name. So it must have looked back and picked the **other** one of the two people. Where in the model does that
-# happen, and how?
+# word for word. And if Anna is the giver, the answer is Ben.
 #
-# The model receives word ids, one integer per word: `encode` turns words into ids, and `decode` turns ids back into
-# words. At every position, the model returns the logits of the next word. We want those at the last position,
-# `[0, -1]`. The code of the whole model is short: [`transformer.py`](../hookedu/models/stories/transformer.py).
+# From the last words alone, the model does not even guess a name. So it must have looked back at the earlier sentences
+# and picked the **other** one of the two people. Where in the model does that happen, and how? This lesson is about
+# finding out.
+#
+# To try prompts of your own, you need to know what goes into the model and what comes out. It receives word ids, one
+# integer per word: `encode` turns words into ids, and `decode` turns ids back into words. At every position it returns
+# the logits of the next word. We want those at the last position, `[0, -1]`.
+#
+# The code of the whole model is short. You find it in [`transformer.py`](../hookedu/models/stories/transformer.py).
 #
 # </div>
 
@@ -95,19 +107,24 @@ for prompt in [clean, clean.replace("Anna", "Carl"), corrupted, "Ben gave the ba
 #
 # <div lang="zh">
 #
-# 信息靠注意力在词之间搬运，所以先看它。它有 4 个头，同时工作，各自决定看哪些词。它的 `forward` 返回两样东西：加到每个词上的向量，和一张「哪个词看哪个词」的表（注意力权重）。
+# 模型要挑出「另一个人」，就得从前面的句子里取来信息。在词之间搬运信息的是注意力，所以我们先看它。注意力有 4 个头同时工作，每个头自己决定看哪些词。
 #
-# **先猜一猜**：在 `attention` 上挂一个照 5.4 节那样写的钩子，`output.detach()` 会怎样？
+# 注意力的 `forward` 返回两样东西。一样是加到每个词上的向量。另一样是注意力权重，也就是一张「哪个词看哪个词」的表。
+#
+# 我们想把这两样都留下来看看。假如在 `attention` 上挂一个像 5.4 节那样写的钩子，它会调用 `output.detach()`。这次调用会怎样？**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# Attention is what moves information between words, so we look there first. It has 4 heads that work side by side,
-# and each head decides for itself which words to look at. The `forward` of attention returns two things: the vector
-# that it adds to each word, and the attention weights, a table of which word looks at which.
+# To pick the other person, the model needs information from earlier sentences. Attention is what moves information
+# between words, so we look there first. It has 4 heads that work side by side, and each head decides for itself which
+# words to look at.
 #
-# **Guess first**: suppose we put a hook on `attention` that is written as in section 5.4. What will its
-# `output.detach()` do?
+# The `forward` of attention returns two things. One is the vector that it adds to each word. The other is the attention
+# weights, a table of which word looks at which.
+#
+# We would like to keep both of them. Suppose we put a hook on `attention` that is written as in section 5.4, so that it
+# calls `output.detach()`. What will this call do? **Guess first.**
 #
 # </div>
 
@@ -145,12 +162,20 @@ print("pattern:", tuple(pattern.shape), "batch, heads, words, words looked at")
 #
 # <div lang="zh">
 #
-# 和 5.8 节一样，模块的输出不一定是张量：这里的注意力返回元组，别的库里还有字典一样的对象和缓存。钩子里直接写 `output.detach()`，就会出错；要先取出那一项，再 `detach().clone()`。`record()` 替你处理这些结构：元组还是元组，里面的张量各是一份拷贝；14.8 节的 `Cache` 也一样。
+# 模块的输出不一定是张量，5.8 节就见过几种。这里的注意力返回的是元组，而元组没有 `detach()`，所以钩子里直接写 `output.detach()` 会出错。要先取出想要的那一项，再对它调用 `detach().clone()`。
+#
+# 在别的库里，还有的模块返回像字典一样的对象，或者返回缓存。做法也一样：先取出里面的张量。
+#
+# 用 `record()` 的话，这些事它会替你做。输出是元组，它留下的也是元组，里面的每个张量都是一份拷贝。14.8 节的 `Cache` 也是这样处理的。
 #
 # </div>
 # <div lang="en">
 #
-# As in section 5.8, the output of a module need not be a tensor: attention returns a tuple here, and in other libraries you will meet objects like dictionaries, and caches. A plain `output.detach()` then fails, so pick out the item that you want, and call `detach().clone()` on it. `record()` copes with these structures: a tuple stays a tuple, each tensor in it is a copy, and the same goes for the `Cache` of section 14.8.
+# The output of a module need not be a tensor, as section 5.8 showed. Attention returns a tuple here, and a tuple has no `detach()`, so a plain `output.detach()` in a hook fails. First pick out the item that you want, and then call `detach().clone()` on it.
+#
+# In other libraries you will also meet modules that return objects like dictionaries, or caches. There, too, the tensors have to be taken out first.
+#
+# If you use `record()`, it does this work for you. Of a tuple it keeps a tuple, and each tensor in it is a copy. It treats the `Cache` of section 14.8 in the same way.
 #
 # </div>
 # </div>
@@ -171,15 +196,23 @@ _ = axes[0].set_ylabel("word that looks")
 # %% [markdown]
 # <div lang="zh">
 #
-# 每张图里，一行是一个词，颜色表示它看了哪些词（几个头里取最大的）。最后一行是 `to`：第 2 块里它主要看两个人的名字，第 3 块里主要看 `gave` 和给东西的 `Ben`。这只是线索，还不是证据：看了，不等于用了。要证据，就得动手改一改，14.4 节就来改。
+# 四张图各画一块的注意力。图里的一行是一个词，格子的颜色越深，这个词就越看重那一列的词（几个头里取最大的值）。
+#
+# 这里最要紧的是最后一行，因为模型是在 `to` 上猜下一个词的。在第 2 块里，`to` 主要看两个人的名字；在第 3 块里，它主要看 `gave` 和给东西的 `Ben`。
+#
+# 这只是线索，还不是证据，因为一个词看了另一个词，不等于用了看到的东西。要有证据，就得改动一处，看答案变不变。14.4 节就这样做。
 #
 # </div>
 # <div lang="en">
 #
-# In each picture, a row is a word, and the colours show which words it looks at (the largest value over the heads).
-# The last row belongs to `to`. In block 2 this word looks mostly at the two names, and in block 3 mostly at `gave`
-# and at `Ben`, who gives. This is a clue but not a proof, because a word may look at another without using what it
-# sees. For a proof we have to change something, and section 14.4 does.
+# Each picture shows the attention of one block. A row is a word, and the darker a square is, the more this word looks
+# at the word of that column (the largest value over the heads is drawn).
+#
+# The last row matters most here, because it is at `to` that the model guesses the next word. In block 2, `to` looks
+# mostly at the two names, and in block 3 mostly at `gave` and at `Ben`, who gives.
+#
+# This is a clue but not a proof, because a word may look at another without using what it sees. For a proof we have to
+# change something and see whether the answer changes. Section 14.4 does that.
 #
 # </div>
 
@@ -190,27 +223,28 @@ _ = axes[0].set_ylabel("word that looks")
 #
 # <div lang="zh">
 #
-# 一个工具要对任何模型都管用，就得什么输出都接得住。写 `outputs_of(model, names, *args, **kwargs)`：用这些参数调用 `model` 一次，返回字典：名字 → 那一层的输出。
+# 要研究任何模型，最好有一个工具，哪一层给出了什么都能拿来看。可是各层给出的东西不一样：有的是张量，有的是元组、列表或字典，还可能层层嵌套。这个工具要什么都接得住。
 #
-# 输出可能是张量，也可能是普通的元组、列表、字典，层层嵌套。
+# 写 `outputs_of(model, names, *args, **kwargs)`。它用这些参数调用 `model` 一次，再返回一个字典，从每个名字到那一层的输出。你会遇到的元组、列表和字典都是普通的那种。
 #
-# - 结构照旧。里面的每个张量都换成断开的拷贝，模型以后改不到它；别的东西不动。
-# - 一层运行了几次，只留最后一次的输出；没有运行的不在字典里。每一层只有一个名字。
+# - 结构照旧。里面的每个张量都换成断开的拷贝，这样模型以后就改不到你留下的东西。别的东西原样留着。
+# - 一层要是运行了几次，只留最后一次的输出。没有运行的层不在字典里。每一层只有一个名字。
 # - 不论出什么异常，都不留下钩子。
 #
 # </div>
 # <div lang="en">
 #
-# A tool that is to work on any model must not be surprised by what its layers put out. Write
-# `outputs_of(model, names, *args, **kwargs)`, which calls `model` once with these arguments and returns a dictionary
-# from each name to the output of that layer.
+# To study any model, you want a tool that shows what any of its layers put out. But layers differ: one puts out a
+# tensor, another a tuple, a list or a dictionary, and these may be nested inside each other. The tool has to cope with
+# all of them.
 #
-# An output may be a tensor, or plain tuples, lists and dictionaries, nested inside each other.
+# Write `outputs_of(model, names, *args, **kwargs)`. It calls `model` once with these arguments and returns a dictionary
+# from each name to the output of that layer. The tuples, lists and dictionaries that you will meet are plain ones.
 #
-# - Keep the structure. Every tensor in it becomes a detached copy, so that the model cannot change later what you
-#   have kept. Anything else stays as it is.
-# - If a layer runs several times, keep only its last output. A layer that does not run is not in the dictionary.
-#   No layer has two names.
+# - Keep the structure. Every tensor in it becomes a detached copy, so that the model cannot change later what you have
+#   kept. Anything else stays as it is.
+# - If a layer runs several times, keep only its last output. A layer that does not run is not in the dictionary. No
+#   layer has two names.
 # - Leave no hook behind, whatever is raised.
 #
 # </div>
@@ -251,26 +285,30 @@ check("14.1", outputs_of)
 #
 # <div lang="zh">
 #
-# 每一块都往同一个向量上**加**东西：先 `x + attention(norm1(x))[0]`，再 `x + mlp(norm2(x))`。这个从头流到尾的向量叫残差流（residual stream），起初是词的向量加上位置的向量。最后，`norm`（层归一化，和 `norm1`、`norm2` 一样）和 `unembed`（线性层）把它变成 logit。
+# 模型走到哪里，才知道了答案？我们可以在半路上问它。能这样做，是因为一块并不替换它收到的向量，只往上面**加**东西：先是 `x + attention(norm1(x))[0]`，再是 `x + mlp(norm2(x))`。
 #
-# 每一块之后，它都是同样宽的向量，所以不必等到最后，可以提前问：要是模型到这里为止，它会说什么？把残差流直接交给 `norm` 和 `unembed` 就行，这叫 logit lens。
+# 这个从头流到尾的向量叫残差流（residual stream），起初是词的向量加上位置的向量。到了最后，有两层把它变成 logit：一层是 `norm`，和 `norm1`、`norm2` 一样是层归一化；另一层是线性层 `unembed`。
 #
-# **先猜一猜**：过了几块，透镜会说 Anna？在 Anna 给球、答案是 Ben 的那个故事里呢？
+# 残差流在每一块之后都同样宽，所以不必等到最后，提前把它交给 `norm` 和 `unembed` 也行。这样就看得出，要是模型到此为止，它会说什么。这个办法叫 logit lens（透镜）。
+#
+# 下面用透镜看两个故事。第一个故事里 Ben 给球，答案是 Anna；第二个里 Anna 给球，答案是 Ben。在第一个故事里，过了几块透镜才说 Anna？在第二个里，过了几块才说 Ben？**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# A block does not replace the vector that it receives, it **adds** something to it: first
-# `x + attention(norm1(x))[0]`, then `x + mlp(norm2(x))`. The vector that flows through all blocks in this way is
-# called the residual stream. It starts as the vector of the word plus one for its position. At the end, two layers
-# turn it into logits: `norm`, a layer normalisation like `norm1` and `norm2`, and `unembed`, a linear layer.
+# How far does the model have to go before it knows the answer? We can ask half-way, because a block does not replace
+# the vector that it receives. It **adds** something to it: first `x + attention(norm1(x))[0]`, then
+# `x + mlp(norm2(x))`.
 #
-# Because the stream has the same width after every block, we need not wait for the end. We can ask early: if the
-# model ended here, what would it say? To find out, hand the residual stream to `norm` and `unembed` right away. This
-# is called the logit lens.
+# The vector that flows through all blocks in this way is called the residual stream. It starts as the vector of the
+# word plus one for its position. At the end, two layers turn it into logits: `norm`, a layer normalisation like `norm1`
+# and `norm2`, and `unembed`, a linear layer.
 #
-# **Guess first**: after how many blocks does the lens say Anna? And what does it say in the story in which Anna gives
-# and the answer is Ben?
+# The stream has the same width after every block. So we need not wait for the end, but can hand it to `norm` and
+# `unembed` earlier. This shows what the model would say if it ended here, and it is called the logit lens.
+#
+# We look at two stories through it. In the first, Ben gives and the answer is Anna; in the second, Anna gives and the
+# answer is Ben. After how many blocks does the lens say Anna in the first, and Ben in the second? **Guess first.**
 #
 # </div>
 
@@ -296,21 +334,29 @@ for handle in handles:
 # %% [markdown]
 # <div lang="zh">
 #
-# 一块之后，透镜还说不出什么；两块之后，它猜的都是名字。三块之后，两个故事里它都说 Anna，可是其中一个的答案是 Ben：Anna 只是它偏爱的名字，还不是答案（把提示开头的两个名字对调，它还是说 Anna，不妨试试）。过了最后一块，才一个说 Anna，一个说 Ben。
+# 一块之后，透镜还说不出什么；两块之后，它猜的都是名字。三块之后，它在两个故事里都说 Anna，可是其中一个的答案是 Ben。过了最后一块，它才在一个故事里说 Anna，在另一个里说 Ben。
 #
-# 可见透镜说的是模型到此为止会怎么猜；猜中了不等于知道，要换一个答案不同的故事来比。最后一个深度的透镜，和模型自己的 logit 一位不差，因为它走的就是模型的最后两步。
+# 所以三块之后的 Anna 还不是答案，只是模型偏爱的名字。你可以自己试一试：把提示开头的两个名字对调，三块之后，透镜还是说 Anna。
+#
+# 透镜告诉我们的，是模型到此为止会怎么猜。猜对了也可能只是碰巧，不等于模型已经知道答案。所以总要找一个答案不同的故事，比较一下。
+#
+# 在最后一个深度上，透镜和模型自己的 logit 一位不差。这并不奇怪，因为 `norm` 和 `unembed` 就是模型自己的最后两步。
 #
 # </div>
 # <div lang="en">
 #
 # After one block the lens can hardly say anything, and after two blocks it guesses names. After three it says Anna in
-# both stories, although in one of them the answer is Ben. So Anna is only a name that the model favours, and not the
-# answer. (Try it: swap the two names at the beginning of the prompts, and the lens still says Anna.) Only after the
-# last block does it say Anna in one story and Ben in the other.
+# both stories, although in one of them the answer is Ben. Only after the last block does it say Anna in one story and
+# Ben in the other.
 #
-# The lens shows what the model would guess so far, and a right guess is not yet knowledge. That is why you should
-# always compare with a story whose answer is different. At the last depth, the lens equals the model's own logits to
-# the last bit, because it consists of the model's own last two steps.
+# So the Anna after three blocks is not yet the answer, but only a name that the model favours. You can try this
+# yourself: swap the two names at the beginning of the prompts, and after three blocks the lens still says Anna.
+#
+# What the lens shows is what the model would guess so far, and such a guess may be right by luck. That is why you
+# should always compare with a story whose answer is different.
+#
+# At the last depth, the lens equals the model's own logits to the last bit. This is no surprise, because `norm` and
+# `unembed` are the model's own last two steps.
 #
 # </div>
 
@@ -321,21 +367,26 @@ for handle in handles:
 #
 # <div lang="zh">
 #
-# 上面一次只看一个提示；写成函数 `logit_lens(model, ids)`，就能一次看一批。`ids` 的形状是 `(batch, words)`。
+# 上面我们一次只看一个提示。可是一个提示可能骗人，就像刚才的 Anna。同时看许多提示才可靠，所以我们把透镜写成一个函数，让它一次看一批。
 #
-# 返回形状为 `(blocks + 1, batch, vocabulary)` 的张量，每个深度一项：先是第 0 块之前的残差流，再是每一块之后的。每一项都是残差流在最后一个位置上，经过 `norm` 和 `unembed` 得到的 logit：下一个词就是在那里猜的。
+# 写 `logit_lens(model, ids)`，其中 `ids` 是各个提示的词的编号，形状是 `(batch, words)`。下一个词是在最后一个位置上猜的，所以函数只看那个位置上的残差流。
+#
+# 返回一个形状为 `(blocks + 1, batch, vocabulary)` 的张量，每个深度一项。第一项对应第 0 块之前的残差流，以后各项对应每一块之后的残差流。每一项里放的，是 `norm` 和 `unembed` 把残差流变成的 logit。
 #
 # 模型只运行一次，因为一次就经过了所有的深度。不论出什么异常，都不留下钩子。
 #
 # </div>
 # <div lang="en">
 #
-# So far we have read the lens for one prompt at a time. To read it for a whole batch, write `logit_lens(model, ids)`,
-# where `ids` holds the word ids of the prompts and has the shape `(batch, words)`.
+# So far we have looked at one prompt at a time. But one prompt can mislead you, as that Anna did. It is safer to look
+# at many prompts at once, so let us turn the lens into a function that takes a whole batch.
 #
-# Return a tensor of shape `(blocks + 1, batch, vocabulary)` with one entry for each depth: first for the residual
-# stream before block 0, then for the stream after each block. An entry holds the logits that `norm` and `unembed`
-# make of the stream at the last position, because that is where the next word is guessed.
+# Write `logit_lens(model, ids)`, where `ids` holds the word ids of the prompts and has the shape `(batch, words)`. The
+# next word is guessed at the last position, so the function looks at the residual stream there.
+#
+# Return a tensor of shape `(blocks + 1, batch, vocabulary)` with one entry for each depth. The first entry belongs to
+# the stream before block 0, and the others to the stream after each block. An entry holds the logits that `norm` and
+# `unembed` make of that stream.
 #
 # Run the model only once, since a single run passes through all depths. Leave no hook behind, whatever is raised.
 #
@@ -372,21 +423,31 @@ check("14.2", logit_lens)
 # %% [markdown]
 # <div lang="zh">
 #
-# 两个故事说明不了什么，下面新讲 200 个。每个故事里挑几个要靠前面的句子才知道的词（`story.fixed` 记着它们的位置），数一数每个深度答对多少；`to` 后面的名字，也就是谁收到东西，另外再数一遍（`receives | True` 是全部都要）。
+# 两个故事说明不了什么。所以我们新讲 200 个，看看透镜在每个深度上答对多少。
 #
-# 代码里，`inputs=True` 让 `record` 连每一层的输入也留下：`.calls[0].input` 是第一次调用的参数，一个元组；`.activations` 是字典，列出每一层的输出。`blocks.*` 里的 `*` 代表一段名字，不跨过点。
+# 不是每个词都能拿来问，因为故事在许多地方怎么讲下去都行。我们只问几个要靠前面的句子才能知道的词，它们的位置记在 `story.fixed` 里。其中 `to` 后面的名字，也就是谁收到东西，另外再数一遍。代码里的 `receives | True`，意思是所有的词都算。
+#
+# 透镜也要看第 0 块之前的残差流，那是第 0 块的输入。所以代码里写了 `inputs=True`，让 `record` 连每一层的输入也留下。`.calls[0].input` 是第一次调用时的参数，一个元组。
+#
+# 其余的残差流就是各块的输出，字典 `.activations` 里都有。`blocks.*` 里的 `*` 代表一段名字，不跨过点，所以选中的只有各块，没有块里面的层。
 #
 # </div>
 # <div lang="en">
 #
-# Two stories prove little, so let us tell 200 fresh ones. In each of them, `story.fixed` lists the positions of a few
-# words that can be known only from earlier sentences, and we count the share of these words that each depth gets
-# right. We count once more for the names after `to` alone, which say who receives something (`receives | True` takes
-# all words).
+# Two stories prove little. So let us tell 200 fresh ones, and see how often the lens is right at each depth.
 #
-# In the code, `inputs=True` makes `record` keep what goes into each layer as well. `.calls[0].input` is the tuple of
-# arguments of its first call, and `.activations` is a dictionary with the output of every layer. The `*` in
-# `blocks.*` stands for one part of a name, without dots.
+# Not every word makes a fair question, because in many places a story could go on in several ways. So we ask only for a
+# few words that can be known from earlier sentences; `story.fixed` lists their positions. The names after `to`, which
+# say who receives something, are counted once more by themselves. In the code, `receives | True` means that all words
+# count.
+#
+# The lens also needs the residual stream before block 0, and that is the input of block 0. This is why the code has
+# `inputs=True`, which makes `record` keep what goes into each layer as well. `.calls[0].input` is the tuple of
+# arguments of a layer's first call.
+#
+# After each block, the stream is simply the output of the block, and the dictionary `.activations` has all of these.
+# The `*` in `blocks.*` stands for one part of a name, without dots, so it picks the blocks but none of the layers
+# inside them.
 #
 # </div>
 
@@ -417,13 +478,13 @@ _ = ax.legend()
 # %% [markdown]
 # <div lang="zh">
 #
-# 每过一块，答对的都多一些。谁收到东西，却要等到最后一块：三块之后只对了一半，和在两个人里抛硬币差不多，过了最后一块全对。
+# 每过一块，透镜答对的词都多一些。可是要说出谁收到东西，得等到最后一块。三块之后，这些名字只对了一半，和在两个人里抛硬币差不多。过了最后一块，就全都对了。
 #
 # </div>
 # <div lang="en">
 #
-# With every block, more of the words are right. But the question of who receives something has to wait for the last
-# block. After three blocks half of those names are right, about as many as you would get by tossing a coin between
+# With every block, the lens gets more of the words right. But to say who receives something, it has to wait for the
+# last block. After three blocks half of those names are right, about as many as you would get by tossing a coin between
 # two people. After the last block all of them are right.
 #
 # </div>
@@ -433,27 +494,53 @@ _ = ax.legend()
 #
 # <div lang="zh">
 #
-# 透镜说出模型会怎么猜，没有说凭的是哪里的信息。要找原因，就做实验：`clean` 和 `corrupted` 只差一个词，答案相反。模型读 `corrupted` 时，把残差流在**一块、一个词**的位置上，换成读 `clean` 时的，看答案挽回多少。这叫激活修补（activation patching）。
+# 透镜说出模型会怎么猜，却说不出它凭的是哪里的信息。要知道这一点，光看不够，得做实验。
 #
-# 钩子返回的东西取代输出，5.6 节用过。挽回的比例这样算：`(patched - bad) / (good - bad)`，三个数都是 Anna 与 Ben 的 logit 之差：`good` 是读 `clean` 时的，`bad` 是读 `corrupted` 时的，`patched` 是读 `corrupted`、只换一处时的。
+# 我们有两个提示，`clean` 和 `corrupted`，它们只差一个词，答案却相反。先让模型读 `clean`，把每一块之后的残差流留下来。再让它读 `corrupted`，半路上只改动一处：把**一块之后、一个词上**的残差流，换成刚才留下的。后面的块照常运行。
 #
-# **先猜一猜**：两个提示不同的只有倒数第五个词，一个是 `Ben`，一个是 `Anna`。第 0 块之后，在哪个位置修补有用？最后一块之后呢？
+# 如果答案变成了 `clean` 的答案，那么光凭这一处的信息，就足以决定答案。如果答案没有变，那么光凭这一处还不够。这个办法叫激活修补（activation patching）。
 #
 # </div>
 # <div lang="en">
 #
-# The lens shows what the model would guess, but not where it takes the information from. To find that out, we need an
-# experiment. `clean` and `corrupted` differ in one word and have opposite answers. While the model reads `corrupted`,
-# we replace the residual stream after **one block at one word** by that of the run on `clean`, and see how much of
-# the answer comes back. This is called activation patching.
+# The lens shows what the model would guess, but not where it takes the information from. Looking is not enough to find
+# that out. We need an experiment.
 #
-# A hook can do this, because what it returns takes the place of the output, as in section 5.6. We measure how much
-# comes back by `(patched - bad) / (good - bad)`. All three are differences between the logits of Anna and of Ben:
-# `good` when the model reads `clean`, `bad` when it reads `corrupted`, and `patched` when it reads `corrupted` with
-# that one change.
+# We have two prompts, `clean` and `corrupted`, which differ in one word and have opposite answers. First the model
+# reads `clean`, and we keep the residual stream after every block. Then it reads `corrupted`, and half-way we change
+# one thing: after **one block, at one word**, we replace the stream by the one that we kept. The blocks that follow run
+# as usual.
 #
-# **Guess first**: the prompts differ only in the fifth word from the end, which is `Ben` or `Anna`. At which position
-# does a patch help after block 0? And at which after the last block?
+# If the answer turns into that of `clean`, then the information at this one place is enough to decide it. If the answer
+# stays as it was, then this place alone is not enough. The method is called activation patching.
+#
+# </div>
+
+# %% [markdown]
+# <div lang="zh">
+#
+# 用钩子就能修补，因为钩子返回的东西会取代输出，5.6 节用过这一点。
+#
+# 修补一处，把答案挽回了多少？要用一个数来说，就看 Anna 的 logit 比 Ben 的大多少。模型读 `clean` 时，这个差是 `good`；读 `corrupted` 时，它是 `bad`；读 `corrupted` 而修补了一处时，它是 `patched`。
+#
+# 修补使这个差从 `bad` 变成 `patched`，要变到 `good` 才算全部挽回。所以挽回的比例是 `(patched - bad) / (good - bad)`：什么也没有挽回，它是 0；全部挽回，它是 1。
+#
+# 两个提示里，只有倒数第五个词不同，一个是 `Ben`，一个是 `Anna`。在第 0 块之后，应该修补这个词，还是修补最后一个词，才能挽回答案？在最后一块之后呢？**先猜。**
+#
+# </div>
+# <div lang="en">
+#
+# A hook can make such a patch, because what it returns takes the place of the output, as in section 5.6.
+#
+# How much of the answer comes back? To say it with a number, we look at how much larger the logit of Anna is than that
+# of Ben. This difference is `good` when the model reads `clean`, and `bad` when it reads `corrupted`. When it reads
+# `corrupted` with one patch, the difference is `patched`.
+#
+# The patch takes the difference from `bad` to `patched`, and all the way would be to `good`. So the share that comes
+# back is `(patched - bad) / (good - bad)`. It is 0 if the patch restores nothing, and 1 if it restores everything.
+#
+# The prompts differ only in the fifth word from the end, which is `Ben` in one and `Anna` in the other. After block 0,
+# does it help to patch this word, or rather the last word? And after the last block? **Guess first.**
 #
 # </div>
 
@@ -489,16 +576,23 @@ for number, place in [(0, 12), (0, 16), (3, 12), (3, 16)]:
 # %% [markdown]
 # <div lang="zh">
 #
-# 第 0 块之后，起作用的差别还全在不同的那个词上：修补它挽回 1.00，修补最后一个词毫无用处。最后一块之后正好相反，而且在这样的模型里都如此：后面不再有注意力，答案只从最后一个词读出。差别是在中间哪一块搬过去的，要看下面整张图。
+# 第 0 块之后，起作用的差别还全在不同的那个词上。所以修补那个词挽回 1.00，修补最后一个词却毫无用处。
+#
+# 最后一块之后正好相反。在这样的模型里总是如此：后面不再有注意力，词与词之间也就不再传信息，而答案只从最后一个词读出。
+#
+# 可见在中间的某一块，差别从一个词搬到了另一个词。是哪一块搬的？要回答，就得把每一处都修补一遍，画成一张图。
 #
 # </div>
 # <div lang="en">
 #
 # After block 0, all of the difference that matters is still at the word that differs. So a patch there restores 1.00,
-# while a patch at the last word restores nothing. After the last block it is the other way round, and this is so in
-# any such model: no attention follows any more, and the answer is read from the last word alone. Somewhere in
-# between, the difference has moved from one word to the other. To see which block moved it, we need the whole map
-# below.
+# while a patch at the last word restores nothing.
+#
+# After the last block it is the other way round. In a model like this it always is: no attention follows any more that
+# could move information between words, and the answer is read from the last word alone.
+#
+# So somewhere in between, a block has moved the difference from one word to the other. Which block was it? To find out,
+# we have to patch every place in turn, and draw a map.
 #
 # </div>
 
@@ -509,24 +603,28 @@ for number, place in [(0, 12), (0, 16), (3, 12), (3, 16)]:
 #
 # <div lang="zh">
 #
-# 刚才的实验只修补了一对故事；写成函数 `patched(model, clean, corrupted, number, place)`，一次就能做一批。`clean` 和 `corrupted` 是词的编号，一个词一个整数，形状都是 `(batch, words)`，同一行的两个提示是一对。
+# 刚才的实验只修补了一对故事，换一对也许就不一样了。所以我们把它写成一个函数，让它一次修补一批。
 #
-# 返回模型读 `corrupted` 的 logit，`(batch, words, vocabulary)`，只改一处：第 `number` 块的输出，在第 `place` 个词上，换成读 `clean` 时的值。块和词都从 0 数起。
+# 写 `patched(model, clean, corrupted, number, place)`。`clean` 和 `corrupted` 是词的编号，一个词一个整数，形状都是 `(batch, words)`，同一行的两个提示是一对。
+#
+# 函数先让模型读 `clean`，留下第 `number` 块的输出。然后让模型读 `corrupted`，把这一块的输出在第 `place` 个词上换成留下的值。返回的是第二次运行的 logit，形状是 `(batch, words, vocabulary)`。块和词都从 0 数起。
 #
 # - 别的词、别的块都不换，否则说不清是哪一处起了作用。
-# - 输出只在拷贝上改：别的钩子也许还留着它。
+# - 输出只在拷贝上改，因为别的钩子也许还留着它。
 # - 不留下钩子，中途出了异常也一样，否则以后的运行也会被改动。
 #
 # </div>
 # <div lang="en">
 #
-# The experiment above patched one pair of stories. To patch a whole batch of pairs, write
-# `patched(model, clean, corrupted, number, place)`. `clean` and `corrupted` are word ids, one integer per word, both
-# of shape `(batch, words)`, and the two prompts in the same row are a pair.
+# The experiment above patched a single pair of stories, and with another pair the result might be different. So let us
+# turn it into a function that patches a whole batch of pairs.
 #
-# Return the model's logits for `corrupted`, of shape `(batch, words, vocabulary)`, with one change: at word `place`,
-# the output of block `number` is replaced by its value when the model reads `clean`. Blocks and words both count
-# from 0.
+# Write `patched(model, clean, corrupted, number, place)`. `clean` and `corrupted` are word ids, one integer per word,
+# both of shape `(batch, words)`, and the two prompts in the same row are a pair.
+#
+# The function first lets the model read `clean`, and keeps the output of block `number`. Then the model reads
+# `corrupted`, and at word `place` the output of this block is replaced by what was kept. Return the logits of this
+# second run, of shape `(batch, words, vocabulary)`. Blocks and words both count from 0.
 #
 # - Patch no other word and no other block, or you could not tell which place made the difference.
 # - Change a block's output only in a copy, because other hooks may have kept it.
@@ -569,9 +667,11 @@ check("14.3", patched)
 #
 # <div lang="zh">
 #
-# 信息在模型里走的是哪条路？每一处都修补一次，画成地图，就看得出来。写 `patching_map(model, clean, corrupted, right, wrong)`：两个提示都是 `(1, words)`，`right` 和 `wrong` 是两个词的编号，不一定是 Anna 和 Ben。返回形状为 `(blocks, words)` 的浮点张量。
+# 信息在模型里走的是哪条路？要看出来，就把每一处都修补一次，把结果画成一张地图：一行是一块，一列是一个词。
 #
-# 每一格像 14.3 那样修补一处，看最后一个词上，`right` 的 logit 比 `wrong` 的大多少。这个差，读 `clean` 时是 `good`，读 `corrupted` 时是 `bad`，修补以后是 `patched`。什么也没有挽回应该是 0，全部挽回应该是 1，所以这一格填 `(patched - bad) / (good - bad)`。
+# 写 `patching_map(model, clean, corrupted, right, wrong)`，返回这张地图，它是形状为 `(blocks, words)` 的浮点张量。两个提示的形状都是 `(1, words)`。`right` 和 `wrong` 是两个词的编号，不一定是 Anna 和 Ben。
+#
+# 每一格像 14.3 那样修补一处，再看最后一个词上，`right` 的 logit 比 `wrong` 的大多少。这个差，读 `clean` 时是 `good`，读 `corrupted` 时是 `bad`，修补以后是 `patched`。格子里填挽回的比例，`(patched - bad) / (good - bad)`。
 #
 # - 小于 0、大于 1 的照样留着：那是帮了倒忙，或者过了头。
 # - 每一格单独修补，才看得出那一处的作用。
@@ -583,13 +683,15 @@ check("14.3", patched)
 # <div lang="en">
 #
 # Which way does the information take through the model? To see it, patch every place in turn and put the results on a
-# map. Write `patching_map(model, clean, corrupted, right, wrong)`. Both prompts have the shape `(1, words)`, and
-# `right` and `wrong` are two word ids, not always those of Anna and Ben. Return a tensor of floats of shape
-# `(blocks, words)`.
+# map, with a row for each block and a column for each word.
 #
-# For each entry, make one patch as in 14.3, and look at the last word: by how much is the logit of `right` larger than
-# that of `wrong`? This difference is `good` for `clean`, `bad` for `corrupted`, and `patched` after the patch. An entry
-# of 0 means that the patch restores nothing, and 1 that it restores everything: `(patched - bad) / (good - bad)`.
+# Write `patching_map(model, clean, corrupted, right, wrong)`, which returns this map, a tensor of floats of shape
+# `(blocks, words)`. Both prompts have the shape `(1, words)`. `right` and `wrong` are two word ids, not always those of
+# Anna and Ben.
+#
+# For each entry, make one patch as in 14.3, and look at the last word: how much larger is the logit of `right` than
+# that of `wrong`? This difference is `good` for `clean`, `bad` for `corrupted`, and `patched` after the patch. Enter
+# the share that comes back, `(patched - bad) / (good - bad)`.
 #
 # - Keep entries below 0 or above 1: such a patch made things worse, or did too much.
 # - Make each patch without the others, so that every entry tells about one place.
@@ -654,21 +756,29 @@ _ = fig.colorbar(image, label="restored")
 # %% [markdown]
 # <div lang="zh">
 #
-# 图上看得见搬家：前三格在 `Anna` 那个词，最后一格在 `to`。谁给的，到最后一块才搬过来，所以透镜在那以前只能碰运气。别的词修补了也没用，`gave` 也一样：`to` 看了它，谁给的却不是从它那里知道的。
+# 图上看得出信息换了地方。前三块的每一块之后，都只有修补 `Anna` 那个词才有用；最后一块之后，只有修补 `to` 才有用。所以「谁给的」这个信息，是最后一块送到 `to` 那里的。在那以前，透镜在 `to` 上只能碰运气。
 #
-# 不过，这张图量的是两个故事的**差别**：前面的两个名字模型也要用，可是两个故事里一样，图上就看不见。这样的地图要先查两样才可信：全部修补（`slice(None)`）正好挽回 1.0，一处不修补（`slice(0)`）正好是 0.0。代码里的 `abs` 只是免得印出 `-0.00`。
+# 修补别的词都没有用，连 `gave` 也一样。在注意力的图上，`to` 确实看了 `gave`，可是它并不是从那里知道谁给的。
+#
+# 不过要记住，这样的图只显示两个故事的**差别**。前面的两个名字，模型也要用。但是它们在两个故事里一样，所以图上看不见。
+#
+# 相信一张图之前，先检查两件事。修补所有的词（`slice(None)`），应该正好挽回 1.0；一个词也不修补（`slice(0)`），应该正好是 0.0。代码里的 `abs` 只是为了不印出 `-0.00`。
 #
 # </div>
 # <div lang="en">
 #
-# The picture shows the move: after the first three blocks, the square that counts is at the word `Anna`, and after
-# the last one at `to`. So it is the last block that carries over who gives, and until then the lens could only be
-# lucky. Patching any other word does not help, not even `gave`: `to` looked at it, but did not learn there who gives.
+# The picture shows where the information moves. After each of the first three blocks, a patch helps only at the word
+# `Anna`, and after the last block only at `to`. So it is the last block that brings to `to` who gives. Until then, the
+# lens at `to` could only be lucky.
 #
-# Keep in mind that a map shows the **difference** between two stories. The model needs the two names further up as
-# well, but they are the same in both stories, so the map cannot show them. Before you believe a map, let it pass two
-# checks: patching every word (`slice(None)`) restores exactly 1.0, and patching none (`slice(0)`) exactly 0.0. The
-# `abs` in the code only avoids printing `-0.00`.
+# A patch at any other word does not help, not even at `gave`. In the picture of attention, `to` looked at `gave`, but
+# it did not learn there who gives.
+#
+# Keep in mind that such a map shows only the **difference** between two stories. The model needs the two names further
+# up as well. But they are the same in both stories, so the map cannot show them.
+#
+# Before you believe a map, check two things. Patching every word (`slice(None)`) should restore exactly 1.0, and
+# patching none (`slice(0)`) exactly 0.0. The `abs` in the code only avoids printing `-0.00`.
 #
 # </div>
 
@@ -677,21 +787,29 @@ _ = fig.colorbar(image, label="restored")
 #
 # <div lang="zh">
 #
-# 修补说出了信息在哪里，还没说是谁搬的。注意力有 4 个头，在 `attention.out` 的输入里，各个头的结果并排放着，每个头占 16 列。用前置钩子把一个头的 16 列改成 0，就关掉了它。第二段代码倒过来做：模型读 `corrupted`，`put_head` 只把一个头在最后一个词上的结果，换成读 `clean` 时的。
+# 修补说出了信息在哪里，却没有说是谁搬的。能在词之间搬信息的只有注意力，而每一块的注意力有 4 个头。要知道一个头要不要紧，可以关掉它，看答案怎样变。
 #
-# **先猜一猜**：Anna 给球的那个故事，差是负的，模型说 Ben。16 个头，关掉一个，差会变多少？都差不多，还是只有几个要紧？
+# 在 `attention.out` 的输入里，各个头的结果并排放着，每个头占 16 列。所以用前置钩子把一个头的 16 列改成 0，就关掉了这个头。
+#
+# 第二段代码倒过来做，不关掉头，而是换上好的结果。模型读 `corrupted` 时，`put_head` 把一个头在最后一个词上的结果，换成读 `clean` 时的。
+#
+# 在 Anna 给球的故事里，模型说 Ben，所以 Anna 与 Ben 的 logit 之差是负的。如果 16 个头每次只关掉一个，有几个头能让这个差变成正的？**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# Patching shows where the information is, but not who carried it there. The suspects are the 4 heads of attention. In
-# the input of `attention.out` their results stand side by side, 16 columns each, so a pre-hook can switch a head off
-# by setting its 16 columns to 0. The second cell does the reverse: while the model reads `corrupted`, `put_head`
-# replaces the result of one head at the last word by its result for `clean`.
+# Patching shows where the information is, but not who carried it there. Only attention can carry it from word to word,
+# and the attention of each block has 4 heads. To see whether a head matters, we can switch it off and watch what
+# happens to the answer.
 #
-# In the story in which Anna gives, the difference is negative and the model says Ben. **Guess first**: if you switch
-# off one of the 16 heads, by how much does that difference change? By about the same for each of them, or do only a
-# few matter?
+# In the input of `attention.out`, the results of the heads stand side by side, 16 columns each. So a pre-hook can
+# switch a head off by setting its 16 columns to 0.
+#
+# The second cell does the reverse: instead of switching a head off, it gives it a better result. While the model reads
+# `corrupted`, `put_head` replaces the result of one head at the last word by its result for `clean`.
+#
+# In the story in which Anna gives, the model says Ben, so the logit of Anna minus that of Ben is negative. If the 16
+# heads are switched off one at a time, how many of them make this difference positive? **Guess first.**
 #
 # </div>
 
@@ -736,21 +854,25 @@ for head in range(4):
 # %% [markdown]
 # <div lang="zh">
 #
-# 大多数头，关掉也没有什么。关掉第 3 块的 3 号头，差却变了号，两个故事里 Anna 都远远超过 Ben：模型分不出是谁给的，就说偏爱的名字。
+# 大多数头关掉了，也没有什么要紧。可是一关掉第 3 块的 3 号头，差就变了号，在两个故事里 Anna 都远远超过 Ben。模型这时分不出是谁给的，就说它偏爱的名字。
 #
-# 不过关掉一样东西，结果变坏，也可能只是碰坏了别的。所以再倒过来做：读 `corrupted`，只把一个头在 `to` 上的结果换成读 `clean` 时的。换 3 号头，答案就全部挽回；换这一块的另外三个，一点用也没有。可见把谁给的告诉最后一个词的，就是 3 号头。
+# 光凭这一点，还不能下结论。关掉一样东西，结果变坏了，也可能只是碰坏了别的。
+#
+# 所以我们又倒过来做：让模型读 `corrupted`，只把一个头在 `to` 上的结果换成读 `clean` 时的。换 3 号头，答案就全部挽回；换这一块的另外三个头，什么也没有挽回。可见把「谁给的」告诉最后一个词的，就是 3 号头。
 #
 # </div>
 # <div lang="en">
 #
-# Most heads can be switched off without much harm. But without head 3 of block 3 the difference changes its sign, and
-# Anna is far ahead of Ben in both stories: the model cannot tell who gives and falls back on the name that it
+# Most heads can be switched off without much harm. But without head 3 of block 3, the difference changes its sign, and
+# Anna is far ahead of Ben in both stories. The model cannot tell who gives any more, and falls back on the name that it
 # favours.
 #
-# Yet this alone is no proof, because switching something off may simply break something else. So we also did the
-# reverse: while the model reads `corrupted`, we replaced the result of one head at `to` by its result for `clean`.
-# With head 3, all of the answer comes back, and with any of the other three heads of this block, nothing does. So
-# head 3 is the one that tells the last word who gives.
+# This alone is no proof. When you switch something off and the result gets worse, you may simply have broken something
+# else.
+#
+# So we also did the reverse: while the model reads `corrupted`, we replaced the result of one head at `to` by its
+# result for `clean`. With head 3, all of the answer comes back. With any of the other three heads of this block,
+# nothing does. So head 3 is the one that tells the last word who gives.
 #
 # </div>
 
@@ -759,25 +881,33 @@ for head in range(4):
 #
 # <div lang="zh">
 #
-# 还可以换个问题：某样东西，比如天气，在某一层的激活里还读得出来吗？训练一个很简单的分类器（线性探针），试试就知道。这里用岭回归，也就是最小二乘加一点惩罚（`+ eye`），不让权重太大。
+# 修补查的是模型用了什么。我们还可以问，一层里装着什么信息，不管模型用不用。比如天气，从它的激活里还读得出来吗？
 #
-# 可是要当心：几十维的向量、几百个故事，就连打乱的标签，探针在训练用过的故事上也能「读」出一些。所以要在别的故事上测验；还要有对照：标签全部打乱，照样训练，照样测验，看看瞎猜是什么样子。
+# 要知道，就用激活训练一个很简单的分类器，叫线性探针，看它能不能答对。我们的探针是岭回归，也就是最小二乘加一点惩罚（`+ eye`），不让权重太大。
 #
-# **先猜一猜**：在「went to the」的 `the` 上，天气从第几层起读得出来？打乱标签的对照呢？
+# 可是探针会骗人。这里的向量有几十维，故事只有几百个，所以在训练用过的故事上，就连打乱的标签，探针也能「读」出一些。因此要在别的故事上测验。
+#
+# 还要有一个对照：同样的探针，照样训练和测验，只是标签全部打乱。它告诉我们瞎猜是什么样子。
+#
+# 下面的提示都停在「went to the」的 `the` 上。在这里，从哪一层起读得出天气？对照又会答对多少？**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# We can also ask what information a layer holds. Can the weather, for example, still be read from its activations? To
-# find out, train a very simple classifier on them, a linear probe. Ours is a ridge regression, which means least
-# squares with a penalty (`+ eye`) that keeps the weights small.
+# Patching asks what the model uses. We can also ask what information a layer holds, whether the model uses it or not.
+# Can the weather, for example, still be read from its activations?
 #
-# But beware: with dozens of dimensions and a few hundred stories, a probe "reads" even shuffled labels to some degree
-# in the stories it was fitted to. So we test the probe on other stories, and we give it a control: the same probe,
-# fitted and tested alike, but with all labels shuffled. The control shows what guessing looks like.
+# To find out, train a very simple classifier on them, a linear probe, and see whether it is right. Ours is a ridge
+# regression, which means least squares with a penalty (`+ eye`) that keeps the weights small.
 #
-# **Guess first**: at the `the` of "went to the", from which layer on can the weather be read? And what does the
-# control say?
+# But a probe can mislead. With dozens of dimensions and a few hundred stories, it "reads" even shuffled labels to some
+# degree in the stories it was fitted to. So we test it on other stories.
+#
+# We also need a control: the same probe, fitted and tested alike, but with all labels shuffled. The control shows what
+# guessing looks like.
+#
+# All prompts below end at the `the` of "went to the". At this word, from which layer on can the weather be read? And
+# how often is the control right? **Guess first.**
 #
 # </div>
 
@@ -824,15 +954,22 @@ for name in x:
 # %% [markdown]
 # <div lang="zh">
 #
-# 从词嵌入里读不出天气，因为 `the` 总是同一个 `the`。第 0 块之后就读得出来了，而且一个也没有读错，对照却在哪一层都是瞎猜。括号里的数说明，为什么要换别的故事来测：在训练用过的故事上，连对照也像知道些什么。不过，读得出来，不等于模型用了它；用没用，要靠修补或引导来查。
+# 从词嵌入里读不出天气，因为在哪个故事里 `the` 都是同一个 `the`。第 0 块之后，探针就读得出来了，而且一个也没有读错。对照却在哪一层都是瞎猜。
+#
+# 括号里的数，是在训练用过的故事上测的。在那里，连对照也像知道些什么。所以一定要换别的故事来测。
+#
+# 不过，探针读得出来，不等于模型用了它。模型用没用，要靠修补或者引导来查。
 #
 # </div>
 # <div lang="en">
 #
-# From the embedding the weather cannot be read, because `the` is always the same `the`. After block 0, however, the
-# probe reads it without a mistake, while the control only guesses at every layer. The numbers in brackets show why we
-# test on other stories: in the stories it was fitted to, even the control seems to know something. Still, the model
-# need not use what a probe can read. Whether it does, patching or steering can show.
+# From the embedding the weather cannot be read, because `the` is the same `the` in every story. After block 0, however,
+# the probe reads it without a mistake, while the control only guesses at every layer.
+#
+# The numbers in brackets come from the stories that the probe was fitted to. There, even the control seems to know
+# something. That is why we test on other stories.
+#
+# Still, the model need not use what a probe can read. Whether it does, patching or steering can show.
 #
 # </div>
 
@@ -841,21 +978,29 @@ for name in x:
 #
 # <div lang="zh">
 #
-# 读得出来，就写得进去吗？取晴天和雨天激活的平均，两者之差是一个方向。模型运行时，用前向钩子把这个方向加到一块的输出上，这叫引导（steering）。方向是在 `the` 上量的，却加在每个词上。
+# 探针能从一层里读出天气。那么反过来，我们能把天气写进去吗？
 #
-# **先猜一猜**：下雨天，大家去屋里。加上「晴天减雨天」的方向，强度从 0 到 2，去户外的概率怎样变？强度是 0 的时候，输出和没有钩子时一位不差吗？
+# 先取晴天激活的平均，再取雨天激活的平均，两者之差是一个方向。模型运行时，用前向钩子把这个方向加到一块的输出上，这就叫引导（steering）。方向是在 `the` 上量的，我们却把它加在每个词上。
+#
+# 加多少，由强度来定，钩子加上去的是强度乘以方向。强度是 1 的时候，加上去的正好是晴天与雨天之差。
+#
+# 提示里下着雨，大家本该去屋里。强度从 0 升到 2，去户外的概率会怎样变？强度是 1 时，它是多少？**先猜。** 再留意一下，强度是 0 的时候，输出是不是和没有钩子时一位不差。
 #
 # </div>
 # <div lang="en">
 #
-# If we can read something from a layer, can we write it there as well? Take the mean activation on sunny days and the
-# mean on rainy days: the difference of the two is a direction. While the model runs, a forward hook adds that
-# direction to the output of a block, and this is called steering. Here we measure the direction at `the`, but add it
-# to every word.
+# A probe can read the weather from a layer. Can we also write it there?
 #
-# On a rainy day people go indoors. **Guess first**: if you add the direction "sunny minus rainy" with a strength from
-# 0 to 2, how does the probability of going outdoors change? And at strength 0, is the output the same to the last
-# bit?
+# Take the mean activation on sunny days and the mean on rainy days: the difference of the two is a direction. While the
+# model runs, a forward hook adds that direction to the output of a block, and this is called steering. We measure the
+# direction at `the`, but we add it to every word.
+#
+# How much is added is set by a strength, by which the hook multiplies the direction. At strength 1, it adds exactly the
+# difference between sunny and rainy days.
+#
+# In the prompt it rains, and people should go indoors. When the strength grows from 0 to 2, how does the probability of
+# going outdoors change, and what is it at 1? **Guess first.** Notice, too, whether at strength 0 the output is the same
+# to the last bit as without the hook.
 #
 # </div>
 
@@ -888,20 +1033,23 @@ for strength in [0, 1, 2]:
 # %% [markdown]
 # <div lang="zh">
 #
-# 强度加到 1，概率就从几乎是 0 变到接近 1，该去屋里的人去了户外。这一把推得很重：强度是 1 时，加上去的向量和残差流自己差不多长（印出来的长度，就是向量的范数）。强度是 0 时，输出一位不差；钩子一取下，一切恢复原样。
+# 强度升到 1，去户外的概率就从几乎是 0 变到接近 1：该去屋里的人去了户外。强度是 0 时，输出一位不差。钩子一取下，一切恢复原样。
 #
-# 代价也看得见：故事接着讲下去，每个词都被往同一个方向推一把，强度到了 1，句子就散了，到了 2，只剩下户外的地方。
+# 这一把推得很重。印出来的两个长度是向量的范数。从它们看得出，强度是 1 时，加上去的向量和残差流自己差不多长。
+#
+# 推得这么重是有代价的。故事接着讲下去，钩子把每个词都往同一个方向推。强度到了 1，句子就散了；到了 2，只剩下户外的地方。
 #
 # </div>
 # <div lang="en">
 #
 # As the strength grows to 1, the probability of going outdoors rises from almost 0 to nearly 1: people who went indoors
-# now go outdoors. That takes a strong push. At strength 1, the vector that the hook adds is about as long as the
-# residual stream to which it is added (the length printed is the norm of a vector). At strength 0 the output is the
-# same to the last bit, and once the hook is off, everything is as before.
+# now go outdoors. At strength 0 the output is the same to the last bit. Once the hook is off, everything is as before.
 #
-# But there is a price. As the story goes on, the hook pushes every single word in the same direction. At strength 1 the
-# sentences fall apart, and at strength 2 nothing remains but places outdoors.
+# This took a strong push. The two lengths printed are norms of vectors, and they show that at strength 1 the vector
+# that the hook adds is about as long as the residual stream itself.
+#
+# Such a push has its price. As the story goes on, the hook pushes every single word in the same direction. At strength
+# 1 the sentences fall apart, and at strength 2 nothing remains but places outdoors.
 #
 # </div>
 
@@ -912,25 +1060,29 @@ for strength in [0, 1, 2]:
 #
 # <div lang="zh">
 #
-# 引导要能随时打开，关了又不留痕迹，正适合用上下文管理器。写 `steering(model, number, direction, strength)`，返回这样一个：在它里面，第 `number` 块的输出处处加上 `strength * direction`，方向不另外归一化；出来以后，不论有没有异常，一切照旧。
+# 引导一个模型，总要和没有引导时比较。所以引导要能随时打开，关掉以后又什么都不留下。上下文管理器正适合做这件事。
+#
+# 写 `steering(model, number, direction, strength)`，返回一个上下文管理器。在它里面，第 `number` 块的输出处处加上 `strength * direction`，方向不另外归一化。出来以后一切照旧，不论中间有没有出异常。
 #
 # - 强度是 0 时，输出一位不差，正好拿来比较。
 # - 可以一个套一个，各加各的。
-# - 梯度照样流过（这一课关掉了梯度，自己试时用 `with torch.enable_grad():`）。
-# - 不要就地改动块的输出：残差流里，别人也拿着它。
+# - 梯度照样流过。这一课关掉了梯度，自己试的时候用 `with torch.enable_grad():`。
+# - 不要就地改动块的输出，因为别的代码也拿着残差流的这个张量。
 #
 # </div>
 # <div lang="en">
 #
-# Steering should be easy to switch on, and leave no trace when it is off: a job for a context manager. Write
-# `steering(model, number, direction, strength)`, which returns one. Inside it, `strength * direction` is added
+# When you steer a model, you want to compare it with the same model unsteered. So steering should be easy to switch on,
+# and leave no trace when it is off. This is a job for a context manager.
+#
+# Write `steering(model, number, direction, strength)`, which returns one. Inside it, `strength * direction` is added
 # everywhere to the output of block `number`, with the direction as given and not normalised. Afterwards everything is
 # as before, whether something was raised or not.
 #
 # - At strength 0 the output must be the same to the last bit, so that you can compare with it.
 # - One such context may stand inside another, and then each adds its own.
-# - Gradients flow as usual. (This lesson has switched them off: use `with torch.enable_grad():` to try.)
-# - Do not change a block's output in place, because others hold the residual stream as well.
+# - Gradients flow as usual. This lesson has switched them off, so use `with torch.enable_grad():` to try.
+# - Do not change a block's output in place, because other code holds this tensor of the residual stream as well.
 #
 # </div>
 
@@ -960,19 +1112,23 @@ check("14.5", steering)
 #
 # <div lang="zh">
 #
-# 生成就是反复猜下一个词，再把它接上。已经读过的词不必再读：每块把它们的键和值（注意力为每个词算出的两个向量，后面的词靠它们来看它）存进缓存（`Cache`），下一步只送一个新词进去。
+# 模型要生成一段话，就反复猜下一个词，每次把猜到的词接在后面。
 #
-# **先猜一猜**：提示有 10 个词，生成 5 个。挂在一块上的钩子触发几次，每次看到几个词？
+# 如果每猜一个词，都把前面的词重新读一遍，就太浪费了。后面的词看前面的一个词，靠的是注意力为它算出的两个向量，叫键和值。所以每块都把键和值存进缓存（`Cache`），下一步只要送一个新词进去。
+#
+# 这样一来，一块每次看到的词就不一样多了。假设提示有 10 个词，要生成 5 个词。挂在一块上的钩子会触发几次，每次看到几个词？**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# To generate text, a model guesses the next word again and again, and appends it each time. To read all earlier words
-# anew for every guess would waste time. Instead, each block stores their keys and values, two vectors per word
-# through which later words look at it, in a `Cache`, and the next step sends in just one new word.
+# To generate text, a model guesses the next word again and again, and appends each one to what it has read.
 #
-# **Guess first**: with a prompt of 10 words and 5 words to generate, how often does a hook on a block fire, and how
-# many words does it see each time?
+# It would be wasteful to read all earlier words anew for every guess. What later words need from an earlier one are two
+# vectors that attention has computed for it, its key and its value. So each block stores keys and values in a `Cache`,
+# and the next step sends in just one new word.
+#
+# This means that a block does not see equally many words in every call. Suppose the prompt has 10 words, and 5 words
+# are to be generated. How often does a hook on a block fire, and how many words does it see each time? **Guess first.**
 #
 # </div>
 
@@ -1003,21 +1159,41 @@ print("and later? kept by the hook:", kept[-1].any().item(), " by record():", re
 # %% [markdown]
 # <div lang="zh">
 #
-# 一共触发 5 次：第一次看到整个提示，并给出第一个新词；以后的 4 次，每次只看到一个词。所以在这样的钩子里加引导，读进去的每个词都加一次：提示里的词，还有每个新词，只除了最后一个，它没有再读进去。
+# 钩子一共触发 5 次。第一次，它看到整个提示，模型由此给出第一个新词。以后的 4 次，它每次只看到一个词，就是刚刚接上去的那个。
 #
-# 再看缓存。最后一次，钩子留下的不是 `keys[0]` 的拷贝，而是缓存自己的张量。所以缓存一被就地清零，它也全成了零，`False` 就是说没有一个数不是零。`record()` 留的是拷贝，所以那些数还在（`True`）。模型还要用缓存，所以只看，不要就地改；要留下，就留一份拷贝。
+# 所以，如果用这样的钩子做引导，模型读到的每个词都会加上方向，而且只加一次。提示里的词和后来的新词都是这样。只有最后一个新词没有加，因为生成到它就结束了，模型没有再读它。
 #
 # </div>
 # <div lang="en">
 #
-# The hook fires 5 times. In the first call it sees the whole prompt, and the model gives the first new word. In each of
-# the other 4 calls it sees a single word. So if such a hook steers, it adds its direction once to every word that the
-# model reads: to those of the prompt, and to each new word except the last, which is never read.
+# The hook fires 5 times. In the first call it sees the whole prompt, and from that the model gives the first new word.
+# In each of the other 4 calls it sees a single word, the one that was appended last.
 #
-# The cache needs care. What the hook kept in the last call is not a copy of `keys[0]` but the cache's own tensor. So
-# when we set the cache to zero in place, what the hook kept becomes zero too, and `False` says that no other number is
-# left. `record()` made a copy, so its numbers are still there (`True`). The model still needs its cache. So only look
-# at it, never change it in place, and if you want to keep something, keep a copy.
+# So if such a hook steers, it adds its direction once to every word that the model reads, in the prompt and after it.
+# Only the last new word gets nothing. Generation ends with it, so the model never reads it.
+#
+# </div>
+
+# %% [markdown]
+# <div lang="zh">
+#
+# 再看缓存。钩子留下了 `keys[0]`，却没有拷贝，所以最后一次留下的就是缓存自己的张量。后来我们把缓存就地清零，钩子留下的也就全成了零。`any()` 查的是还有没有不是零的数，在这里给出 `False`。
+#
+# `record()` 留下的是一份拷贝，所以那些数还在，`any()` 给出 `True`。
+#
+# 模型接着生成，还要用它的缓存。所以在钩子里可以看它，但不要就地改它。要是想留下里面的张量，就留一份拷贝。
+#
+# </div>
+# <div lang="en">
+#
+# The cache needs care. The hook kept `keys[0]` without copying it, so what it kept in the last call is the cache's own
+# tensor. Then we set the cache to zero in place, and what the hook had kept became zero as well. `any()` tells whether
+# some number is not zero, and here it gives `False`.
+#
+# `record()` had made a copy, so its numbers are still there, and `any()` gives `True`.
+#
+# To go on generating, the model needs its cache. So a hook may look at it, but should not change it in place. If you
+# want to keep a tensor of it, keep a copy.
 #
 # </div>
 
@@ -1026,7 +1202,7 @@ print("and later? kept by the hook:", kept[-1].any().item(), " by record():", re
 #
 # <div lang="zh">
 #
-# 换成 transformers 库里的模型，步骤大致一样，只是名字不同。（注意力权重要用 `attn_implementation="eager"` 才有；Llama 的块按关键字参数收到缓存。）下面的程序用 GPT-2 的结构和随机的权重，不用下载；装了 `transformers` 就能运行，课程的测试也运行它。
+# 这一课做过的事，在 transformers 库的模型上也能做。步骤大致一样，只是各处的名字不同。下面的表列出了名字。
 #
 # | 这里 | GPT-2 | Llama |
 # |---|---|---|
@@ -1036,15 +1212,13 @@ print("and later? kept by the hook:", kept[-1].any().item(), " by record():", re
 # | `model(ids)` 是 logit | `model(ids).logits` | `model(ids).logits` |
 # | `Cache` | `DynamicCache` | `DynamicCache` |
 #
-# 有一处不同，容易看漏：5.x 版里，这两种模型的块输出张量；4.x 版里，GPT-2 的块输出元组，第一项才是残差流，那时的许多模型也一样。
+# 有一处不同容易看漏，就是块的输出。在 5.x 版里，这两种模型的块都输出张量。在 4.x 版里，GPT-2 的块输出元组，它的第一项才是残差流，那时的许多模型也是这样。
 #
 # </div>
 # <div lang="en">
 #
-# With models of the transformers library, the steps are much the same, but the names differ. (Attention weights are
-# there only with `attn_implementation="eager"`, and the blocks of Llama get their cache as a keyword argument.) The
-# program below has the architecture of GPT-2 but random weights, so there is nothing to download. It runs wherever
-# `transformers` is installed, and the tests of this course run it.
+# What we did in this lesson can be done with models of the transformers library as well. The steps are much the same,
+# but the names differ. The table lists them.
 #
 # | here | GPT-2 | Llama |
 # |---|---|---|
@@ -1054,8 +1228,28 @@ print("and later? kept by the hook:", kept[-1].any().item(), " by record():", re
 # | `model(ids)` gives logits | `model(ids).logits` | `model(ids).logits` |
 # | `Cache` | `DynamicCache` | `DynamicCache` |
 #
-# One difference is easily missed. In version 5.x, a block of these two models puts out a tensor. In 4.x, a block of
-# GPT-2 puts out a tuple whose first item is the residual stream, and so did the blocks of many other models then.
+# One difference is easily missed, and that is what a block puts out. In version 5.x, a block of these two models puts
+# out a tensor. In 4.x, a block of GPT-2 puts out a tuple whose first item is the residual stream, and so did the blocks
+# of many other models then.
+#
+# </div>
+
+# %% [markdown]
+# <div lang="zh">
+#
+# 有两样东西，在那里要多写一点才拿得到。一样是注意力权重：只有用了 `attn_implementation="eager"` 才有。另一样是 Llama 的缓存：它的块按关键字参数收到缓存，所以钩子要用 `with_kwargs=True` 注册，才看得到它。
+#
+# 下面的程序把透镜、引导和生成在 GPT-2 的结构上各做一遍。权重是随机的，所以什么都不用下载，装了 `transformers` 就能运行。
+#
+# </div>
+# <div lang="en">
+#
+# Two things take a little more work there. One is the attention weights, which you get only with
+# `attn_implementation="eager"`. The other is the cache of Llama. Its blocks receive the cache as a keyword argument, so
+# a hook sees it only if you register the hook with `with_kwargs=True`.
+#
+# The program below uses the lens, steering and generation once each, on the architecture of GPT-2. The weights are
+# random, so there is nothing to download, and the program runs wherever `transformers` is installed.
 #
 # </div>
 #
@@ -1089,9 +1283,9 @@ print("and later? kept by the hook:", kept[-1].any().item(), " by record():", re
 # <div lang="zh">
 #
 # 1. 模块的输出可以是元组、字典或缓存：取出要的张量，断开，再拷贝。
-# 2. 每块都往残差流上加东西；提前交给 `norm` 和 `unembed`，就是 logit lens：看模型到此为止会怎么猜。
-# 3. 修补一处，看答案挽回多少：起初是在不同的词上，到头来是在最后一个词上。
-# 4. 探针要有对照，还要在没见过的例子上测；读得出来，不等于用上了。
+# 2. 每块都往残差流上加东西；提前把残差流交给 `norm` 和 `unembed`，就是 logit lens，它显示模型到此为止会怎么猜。
+# 3. 修补一处，看答案挽回多少：在前面的块之后，要紧的是不同的那个词；到最后，要紧的是最后一个词。
+# 4. 探针要有对照，还要在没见过的例子上测；就算读得出来，也不等于模型用上了。
 # 5. 引导就是在钩子里加一个方向；生成时，每个新词调用模型一次，钩子每次都触发。
 #
 # </div>
@@ -1124,15 +1318,25 @@ print("and later? kept by the hook:", kept[-1].any().item(), " by record():", re
 #
 # <div lang="zh">
 #
-# TransformerLens 给几十种语言模型的这些位置起了统一的名字，nnsight 可以在远程服务器上的大模型里做同样的实验；稀疏自编码器（SAE）把残差流拆成看得懂的特征。对引导感兴趣，就搜索 activation addition 和 contrastive activation addition。读的时候，看看他们怎样做对照。
+# 这一课的实验，在真正的大模型上也有人做，而且有现成的工具。TransformerLens 给几十种语言模型里的这些位置起了统一的名字，所以同一段代码可以用在不同的模型上。nnsight 可以在远程服务器上的大模型里做这样的实验，模型不必放进你自己的机器。
+#
+# 用探针，先要想好找哪一样信息。稀疏自编码器（SAE）不必先想好：它把残差流拆成人看得懂的特征。
+#
+# 如果你对引导感兴趣，可以搜索 activation addition 和 contrastive activation addition。不论读什么，都看看作者怎样做对照。
 #
 # </div>
 # <div lang="en">
 #
-# TransformerLens gives these places the same names in dozens of language models, and nnsight runs such experiments on
-# large models on remote servers. Sparse autoencoders (SAEs) take the residual stream apart into features that people
-# can understand. If steering is what interests you, search for activation addition and contrastive activation
-# addition. Whatever you read, look at how the authors use controls.
+# People do the experiments of this lesson on really large models, and there are tools for it. TransformerLens gives
+# these places the same names in dozens of language models, so that one program can serve for different models. With
+# nnsight you can run such experiments on large models on remote servers, and the model need not fit into your own
+# machine.
+#
+# For a probe, you have to decide beforehand what to look for. A sparse autoencoder (SAE) needs no such decision: it
+# takes the residual stream apart into features that people can understand.
+#
+# If steering is what interests you, search for activation addition and contrastive activation addition. Whatever you
+# read, look at how the authors use controls.
 #
 # </div>
 
