@@ -24,7 +24,9 @@ LanguageToggle()
 #
 # AlexNet 的第一层是卷积，它为每个通道算出一张**特征图**，里面的数有正有负。一张特征图说的是：这个通道对图片的哪些地方有反应，反应有多强。这一课用钩子把特征图取出来，画出来，再学怎样评判它们。
 #
-# 我们的输入是 Grace Hopper 的一张照片，缩放、裁剪成边长 `224` 的正方形，再归一化。开头的几个问题用不着训练好的网络，所以这里的权重是随机的，种子固定。训练好的网络到 9.4 节再用。
+# 我们的输入是 Grace Hopper 的一张照片。AlexNet 通常用边长 `224` 的正方形图片来训练，所以照片也缩放、裁剪成这样大，再归一化。
+#
+# 开头的几个问题用不着训练好的网络，所以这里的权重是随机的，种子固定。训练好的网络到 9.4 节再用。
 #
 # </div>
 # <div lang="en">
@@ -33,9 +35,11 @@ LanguageToggle()
 # positive in some places and negative in others. Such a map shows where in a picture the channel responds, and how
 # strongly. In this lesson we take feature maps out of networks with hooks, draw them, and learn how to judge them.
 #
-# Our input is a photograph of Grace Hopper, resized and cropped to `224` pixels square and normalised. The first
-# questions do not need a trained network, so the weights here are random, with a fixed seed. A trained network follows
-# in section 9.4.
+# As input we take a photograph of Grace Hopper. AlexNet is usually trained on square pictures of `224` pixels, so we
+# resize and crop the photograph to this size, and normalise it.
+#
+# The first questions are about how to keep the numbers of a map and not yet about what they mean. No trained network
+# is needed for that, so the weights here are random, with a fixed seed. A trained network follows in section 9.4.
 #
 # </div>
 
@@ -70,8 +74,8 @@ _ = plt.axis("off")
 # first convolution keeps the same output with `detach()`, with `detach().cpu()` and with `detach().clone()`. We look at
 # all three after the whole model has run.
 #
-# About half of what a random convolution returns is negative. Will half of the numbers that we kept be negative, too?
-# **Guess first.**
+# How can we tell afterwards whether a version is still what it was? About half of the numbers that a random
+# convolution returns are negative. Will half of the numbers that we kept be negative, too? **Guess first.**
 #
 # </div>
 
@@ -113,13 +117,16 @@ for ax, way in zip(axes, ("detach()", "detach().clone()"), strict=True):
 # </div>
 # <div lang="en">
 #
-# The first two versions hold not a single negative number. Only `clone()` kept the output as it was at that moment.
-# What `detach()` cuts is the graph, but the tensor that it returns still shares the memory of `output` (section 3.8).
-# The next layer is `ReLU(inplace=True)`. It turns the negatives into `0` right there in that memory, and so also in
-# what we kept.
+# Only `clone()` kept the output as it was at that moment. The other two versions no longer hold a single negative
+# number.
 #
-# Why does `cpu()` not help? It copies only what is not on the CPU yet, such as a tensor on a GPU, and our tensor was on
-# the CPU already. So code that was right on a GPU may be wrong on another machine.
+# The version kept by `detach()` is cut off from the graph, but it still shares the memory of `output` (section 3.8).
+# The next layer is `ReLU(inplace=True)`, and it turns the negatives into `0` right there in that memory. So what we
+# kept has changed, too.
+#
+# Why does `cpu()` not help? If a tensor is not on the CPU, for example on a GPU, `cpu()` has to copy it, and the copy
+# is safe. Our tensor was on the CPU already, so nothing was copied. So code that was right on a GPU may be wrong
+# elsewhere.
 #
 # </div>
 #
@@ -157,13 +164,13 @@ for ax, way in zip(axes, ("detach()", "detach().clone()"), strict=True):
 # </div>
 # <div lang="en">
 #
-# Is the first convolution the only one whose output gets overwritten? AlexNet has 5 convolutions. We hook all of them,
-# and group their outputs by the shape of the kernel, `tuple(module.weight.shape)`. At every call we keep two versions
-# of the output, one by `detach()` and one by `clone()`.
+# Is the first convolution the only one whose output gets overwritten? AlexNet has 5 convolutions, and we put a hook on
+# each. At every call the hook keeps two versions of the output, one by `detach()` and one by `clone()`. We group the
+# outputs by the shape of the kernel, `tuple(module.weight.shape)`, so that we know which layer they came from.
 #
-# To know which version is right, we need the truth. It comes from a first run with every `inplace` set to `False`. Then
-# we set it back to `True` and run once more, with the same weights and the same input. For how many of the five
-# convolutions is `detach()` right? **Guess first.**
+# To say which version is right, we need the true outputs to compare with. They come from a first run with every
+# `inplace` set to `False`, in which no ReLU overwrites anything. Then we set it back to `True` and run once more, with
+# the same weights and the same input. For how many of the five convolutions is `detach()` right? **Guess first.**
 #
 # </div>
 
@@ -206,8 +213,8 @@ for shape, [(detached, cloned)] in groups.items():  # one call in each group
 # </div>
 # <div lang="en">
 #
-# Not one of the five outputs kept by `detach()` is right, because in AlexNet an in-place ReLU follows each convolution.
-# With `clone()` all five are right.
+# Not one of the five outputs kept by `detach()` is right, because in AlexNet an in-place ReLU follows each convolution
+# and overwrites what it returned. The five outputs kept by `clone()` are all right.
 #
 # </div>
 
@@ -234,9 +241,9 @@ for shape, [(detached, cloned)] in groups.items():  # one call in each group
 # With a copy, no later layer can spoil a feature map. So now you can collect the feature maps of a whole model in one
 # go, grouped by the shape of the kernel as above.
 #
-# Write `conv_groups(model, x)`, which runs `model(x)` once and returns its feature maps in a dictionary. The key of
-# each group is the shape of the kernel (a tuple), and the value is a list of the outputs that convolutions of this
-# shape returned.
+# Write a function `conv_groups(model, x)` for this. It runs `model(x)` once and returns the feature maps in a
+# dictionary. Each key is the shape of a kernel (a tuple), and its value is a list of all outputs of convolutions with
+# this shape.
 #
 # - Each call of a convolution adds one entry to the list of its kernel shape, so the entries stand in the order of
 #   running.
@@ -292,10 +299,12 @@ check("09.1", conv_groups)
 # If in-place ReLUs are to blame, we should need no `clone()` once every `inplace` is `False`. Is that true? Let us try
 # it on a block of ResNet whose `relu` has `inplace=False`.
 #
-# The block runs `conv1`, `bn1`, `relu`, `conv2` and `bn2`. Then it adds its own input with `out += identity`, and runs
-# `relu` once more. From every layer we keep the output twice, once with `detach()` alone and once with `clone()` as
-# well. For which layers is the version with `detach()` alone still right? **Guess first**, and then see how often the
-# hook of each layer reports.
+# The block runs `conv1`, `bn1`, `relu`, `conv2` and `bn2`. Then it adds its own input with `out += identity`, and at
+# the end it runs `relu` once more.
+#
+# From every layer we keep the output twice, once with `detach()` alone and once with `clone()` as well. If the two
+# differ when the block has finished, something has overwritten the first. For which layers is the version with
+# `detach()` alone still right? **Guess first**, and then see how often the hook of each layer reports.
 #
 # </div>
 
@@ -336,9 +345,11 @@ print("bn2 as kept by detach() equals bn2 + identity:", torch.equal(detached, cl
 # </div>
 # <div lang="en">
 #
-# The only wrong layer is `bn2`. What we kept there is no longer its output but the sum with `identity`, because `+=`
-# wrote that sum into the same memory. The other layers are right, because nothing changes their outputs in place. You
-# also see that `relu` reports 2 times, while the others report once each.
+# The only wrong layer is `bn2`. After it had run, `+=` added `identity` and wrote the sum into the same memory. So
+# what we kept there is no longer the output of `bn2` but this sum. The other layers are right, because nothing changes
+# their outputs in place.
+#
+# You also see that the hook on `relu` reports 2 times, while the others report once each.
 #
 # </div>
 #
@@ -353,8 +364,9 @@ print("bn2 as kept by detach() equals bn2 + identity:", torch.equal(detached, cl
 # </div>
 # <div lang="en">
 #
-# Switching `inplace` off does not make you safe. `+=` works in place as well, and it stands in `forward`, where there
-# is no switch for it. Only a copy of your own is safe, so use `clone()` all the same.
+# Even if you switch `inplace` off everywhere, an output may still be overwritten. `+=` works in place as well, and
+# because it is written in the code of `forward`, there is no switch that turns it off. Only a copy of your own is
+# safe, so use `clone()` all the same.
 #
 # </div>
 # </div>
@@ -370,8 +382,8 @@ print("bn2 as kept by detach() equals bn2 + identity:", torch.equal(detached, cl
 # </div>
 # <div lang="en">
 #
-# A module may run several times (section 5.7). The block has a single `relu`, which runs 2 times, so `seen["relu"]`
-# holds only the later output, which replaced the earlier one. To keep the output of every call, use a list.
+# A module may run several times (section 5.7). The block has a single `relu`, and it runs 2 times. Each new output
+# replaces the one before, so `seen["relu"]` holds only the last. To keep the output of every call, use a list.
 #
 # </div>
 # </div>
@@ -390,14 +402,17 @@ print("bn2 as kept by detach() equals bn2 + identity:", torch.equal(detached, cl
 # </div>
 # <div lang="en">
 #
-# Random weights have learned nothing, so from here on we use a small trained network. `Shapes` draws small pictures,
-# each of which shows one shape out of 6 classes, and the network from `load_model()` recognises the shape.
+# Random weights have learned nothing, so from here on we use a small trained network. Its pictures are drawn by
+# `Shapes`: each of them shows one shape, out of 6 classes. The network from `load_model()` has learned to recognise
+# these shapes.
 #
-# How should we draw the maps of this network? The ReLU of `block3` has 48 of them, and we draw 12 in two rows. In the
-# upper row each map has a scale of its own, from its smallest value to its largest. In the lower row all maps share one
-# scale, from 0 to the largest value of the layer. Red frames mark the brightest and the dimmest map of the layer.
+# How should we draw the maps of this network? To turn numbers into colours, one has to decide which number is dark and
+# which is bright, and that is what a scale does. The ReLU of `block3` has 48 maps, and we draw 12 of them in two rows.
+# In the upper row each map has a scale of its own, from its smallest value to its largest. In the lower row all maps
+# share one scale, from 0 to the largest value of the layer.
 #
-# What do you expect in the upper row: will the map whose largest value is just 0.02 look dimmer than the one with 3.70?
+# Red frames mark the brightest and the dimmest map of the layer. The largest value of the one is 3.70, and that of the
+# other just 0.02. What do you expect in the upper row: will the map with 0.02 look dimmer?
 #
 # </div>
 
@@ -444,13 +459,15 @@ for channel in ends.values():
 # </div>
 # <div lang="en">
 #
-# The map with 0.02 does not look dimmer. In the upper row both red frames are equally bright at their brightest,
-# because every map's largest value is drawn in yellow, with brightness 1. Only the lower row shows this map as it is,
-# dark all over.
+# No, in the upper row the map with 0.02 looks no dimmer than the other. There each map has a scale of its own, so its
+# largest value is always drawn in yellow, with brightness 1, however small that value is. To see that this map is
+# really dark all over, you have to look at the lower row.
 #
 # Which scale to use depends on what you want to know. To compare channels, use one scale for all. To study the pattern
-# within a single map, you may give it a scale of its own, but then say so. `plot_feature_maps` uses one scale for the
-# whole layer by default, and one for each map with `per_map=True`.
+# within a single map, you may give it a scale of its own, but then say so.
+#
+# The function `plot_feature_maps` can do both. It uses one scale for the whole layer by default, and one for each map
+# with `per_map=True`.
 #
 # </div>
 
@@ -475,8 +492,9 @@ for channel in ends.values():
 # To compare all channels of a layer at a glance, you can put their maps into one large picture, all on the same scale.
 # Whatever is brighter in that picture is then really larger.
 #
-# Write `one_scale(maps, columns)`, which makes such a picture. The feature maps come as `maps`, of shape `(C, H, W)`,
-# and `columns` says how many of them stand in a row, at most `C`. Return the picture, of shape `(height, width)`.
+# Write `one_scale(maps, columns)`, which puts the maps together like tiles. `maps` holds the maps of the layer and has
+# the shape `(C, H, W)`, and `columns` says how many tiles stand in a row, at most `C`. What you return is a single
+# picture of shape `(height, width)`. From the number of tiles and their size you can work out how large it has to be.
 #
 # - Each row holds `columns` maps, from left to right and then down, without gaps. Unused places are 0.
 # - The layer's smallest number becomes 0 and the largest 1, however close they are. If all are equal, there is nothing
@@ -521,16 +539,17 @@ check("09.2", one_scale)
 # </div>
 # <div lang="en">
 #
-# Feature maps change during training, and you may want to watch how. For this purpose you can write pictures into an
-# event file of TensorBoard: `add_image(tag, picture, step)` writes one picture together with its step. If all steps use
-# the same tag, their pictures are filed together.
+# Feature maps change during training, and you may want to watch how. So you write a picture of them from time to time,
+# and look at all these pictures later. TensorBoard keeps them in an event file: `add_image(tag, picture, step)` writes
+# one picture and the step at which it was made. If all steps use the same tag, their pictures are filed together.
 #
-# A layer has many maps, and to make one picture of them, we lay them out as a grid with torchvision's `make_grid`,
-# where `nrow` is the number of maps in a row. With `normalize=True` the numbers are stretched to the range from 0 to 1.
-# If you add `scale_each=True`, each map is stretched by itself, so it gets its own scale.
+# A layer has many maps, so we first lay them out as one picture. This is done by torchvision's `make_grid`, where
+# `nrow` is the number of maps in a row. With `normalize=True` it stretches the numbers to the range from 0 to 1. If
+# you add `scale_each=True`, it stretches each map by itself, so each gets its own scale.
 #
-# Below, we write a grid for each of the five groups of section 9.2, with the first 12 maps of the group, at step 100.
-# As these tags have only a single step, we also write a small picture at each of 6 steps.
+# Let us do this for the five groups of section 9.2. From each group we lay out the first 12 maps as a grid, and write
+# the grid at step 100. We would also like to see what happens to a tag with several steps. So we write one more tag,
+# with a small picture at each of 6 steps.
 #
 # </div>
 
@@ -554,9 +573,9 @@ with SummaryWriter(folder) as writer:
 # </div>
 # <div lang="en">
 #
-# To see whether the pictures were written correctly, we read them back. An `EventAccumulator` reads the event files of
-# a folder, and it is empty until `Reload()` is called. Small pictures were written at 6 steps. How many of them come
-# back? **Guess first.**
+# Were the pictures written correctly? To see that, we read them back with an `EventAccumulator`. It reads the event
+# files of a folder, and it is empty until you call `Reload()`. Small pictures were written at 6 steps. How many of
+# these come back if we change no setting? **Guess first.**
 #
 # </div>
 
@@ -591,11 +610,12 @@ _ = plt.axis("off")
 # <div lang="en">
 #
 # By default only 4 steps come back, because the reader keeps at most 4 pictures for each tag. The last one is always
-# kept. The earlier ones are chosen at random, but with a fixed seed, so every reading gives the same. With
-# `size_guidance={"images": 0}` all of them come back.
+# kept. The earlier ones are chosen at random, but with a fixed seed, so every reading gives the same.
 #
-# And were the maps written correctly? The picture from the file says yes: even random kernels preserve the outlines of
-# the photograph.
+# With `size_guidance={"images": 0}` all come back.
+#
+# Were the maps written correctly? The picture from the file says yes: even with random kernels it shows the
+# photograph's outlines.
 #
 # </div>
 #
@@ -614,15 +634,15 @@ _ = plt.axis("off")
 # </div>
 # <div lang="en">
 #
-# A picture that you log is useful only if it can be read back, so write a function that does both.
-# `log_maps(folder, tag, pictures)` writes pictures into a folder, and then reads them back with their sizes. The
-# dictionary `pictures` goes from steps to pictures `(height, width)` with values from 0 to 1. Return a list
-# `[(step, height, width), ...]`.
+# A picture in a file is useful only if it can be read back. So let us write a function that logs pictures, and then
+# looks into the file and tells you what is there.
 #
-# - First write the pictures into `folder` and close the writer (`with`). Then read (`Reload()`) **all** pictures under
-#   `tag`.
-# - `folder` may already hold pictures from an earlier run. These count too, so a step may occur twice.
-# - Return them in the order of `reader.Images(tag)`. Each of its items has `step`, `height` and `width`.
+# `log_maps(folder, tag, pictures)` gets a dictionary `pictures` from steps to pictures `(height, width)` with values
+# from 0 to 1. It writes them and returns what it has read back: a list `[(step, height, width), ...]`.
+#
+# - Write the pictures into `folder` and close the writer (`with`). Then read (`Reload()`) **all** pictures of `tag`.
+# - `folder` may hold pictures of an earlier run. These count too, so a step may occur twice.
+# - Keep the order of `reader.Images(tag)`. Each of its items has `step`, `height` and `width`.
 #
 # </div>
 
@@ -658,13 +678,15 @@ check("09.3", log_maps)
 # </div>
 # <div lang="en">
 #
-# A ReLU turns negative numbers into 0. If a channel is 0 for **all** pictures at **all** places, we call it dead. A
-# dead channel tells the later layers nothing. And because a ReLU has a derivative of 0 at these places, the kernel of
-# the channel gets a gradient of 0.
+# A ReLU turns negative numbers into 0. If a channel is 0 for **all** pictures at **all** places, we call it dead,
+# because it tells the later layers nothing. What is worse, a ReLU has a derivative of 0 at these places, so the kernel
+# of the channel gets a gradient of 0.
 #
-# To see some dead channels, we let the trained network take one very bad step, with all labels off by one and a
-# learning rate of 0.1, and call the result `hurt`. Then we count silent channels at the ReLU of `block4`, first with
-# one picture and then with all 60. Which way of counting will find more? **Guess first.**
+# To see some dead channels, we have to do damage to a network first. We let the trained one take one very bad step,
+# with all labels off by one and a learning rate of 0.1, and call the result `hurt`.
+#
+# Then we count the silent channels at the ReLU of `block4`. We do so in two ways, first with one picture and then with
+# all 60. Which way of counting will find more? **Guess first.**
 #
 # </div>
 
@@ -711,12 +733,12 @@ for name, network in (("trained", net), ("hurt", hurt)):
 # </div>
 # <div lang="en">
 #
-# On one picture 42 channels are silent, but only 24 are silent on all 60. The others just had nothing to say about
-# that one picture. In the trained network, this layer has no dead channel.
+# On one picture 42 channels are silent, but only 24 are silent on all 60. The others are not dead: they just had
+# nothing to say about that one picture. In the trained network, this layer has no dead channel.
 #
-# It is often said that a dead channel can never learn again. We put this to the test with one more step, now with the
-# right labels and a learning rate of 0.01. Will any of the dead channels wake up? **Guess first**, and then see whether
-# their kernels have changed.
+# It is often said that a dead channel can never learn again. Is that so? We let the network take one more step, now
+# with the right labels and a learning rate of 0.01. Will any of the dead channels wake up? **Guess first**, and then
+# see whether their kernels have changed.
 #
 # </div>
 
@@ -747,8 +769,9 @@ print("dead channels that woke up:", (largest_values(hurt)[:, dead] > 0).any(0).
 # <div lang="en">
 #
 # The kernels of the dead channels have not changed, because their gradients are 0, and yet 7 of the channels woke up.
-# How is that possible? The layers before them still learn, so different numbers arrive. What the same kernel and
-# BatchNorm hand to the ReLU is then no longer all negative.
+# How is that possible? The layers before them still learn, so they now send different numbers. From these the same
+# kernel and the same BatchNorm compute values that are no longer all negative, and the ReLU lets the positive ones
+# through.
 #
 # So "dead" describes only the present. Gradients no longer move the kernel of such a channel, but earlier layers may
 # revive it, and other pictures may wake it as well.
@@ -780,9 +803,10 @@ print("dead channels that woke up:", (largest_values(hurt)[:, dead] > 0).any(0).
 # The loss does not tell you whether a layer has dead channels, but a hook can find out. A single batch is not enough
 # for that, because a channel that is silent on one batch may respond to the next.
 #
-# Write `dead_channels(model, relu, batches)`, where `relu` is a ReLU inside `model`. Run `model` once on each batch of
-# the list `batches`, each by itself, and find the channels that are 0 in all batches, all pictures and all places.
-# Return a list of their numbers, in ascending order.
+# Write `dead_channels(model, relu, batches)`, which looks at many batches before it judges. It watches `relu`, a ReLU
+# inside `model`, while `model` runs once on each batch of the list `batches`, each by itself. A channel is dead if it
+# is 0 in all batches, all pictures and all places. Return the numbers of the dead channels in a list, in ascending
+# order.
 #
 # - For one batch, `relu` may be called several times, on `float32` maps of any size, and each output counts.
 # - In-place operations may follow the `relu`, and they must not affect the result.
@@ -821,18 +845,21 @@ check("09.4", dead_channels)
 #
 # torchvision 的 `create_feature_extractor` 不用钩子也能取特征图。它跟踪模型的 `forward`，另写出一个新模型，让新模型直接返回你点名的那些层。后面用不到的层就删掉。点名时，一个名字指的是一次**调用**，例如 `relu` 的第二次调用叫 `relu_1`。
 #
-# 走这条路，就踩不到刚才的坑了吗？我们在 AlexNet 上试两次：先只点名 `features.0`，再连 `features.3` 一起点名，两次都看 `features.0` 的最小值。哪一次的 `features.0` 里有负数？**先猜。**
+# 走这条路，就踩不到 9.1 节的坑了吗？我们在 AlexNet 上试两次：先只点名 `features.0`，再连 `features.3` 一起点名，两次都看 `features.0` 的最小值。哪一次的 `features.0` 里有负数？**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# With `create_feature_extractor`, torchvision offers a way to get feature maps without hooks. It traces the model's
-# `forward` and writes a new model that returns the layers you name. Whatever comes later and is not needed is dropped.
-# Each name stands for one **call**: the second call of `relu`, for example, is `relu_1`.
+# You can also get feature maps without hooks. For this purpose, torchvision has `create_feature_extractor`. You name
+# the layers that you want, and it writes a new model that returns them. To do so, it traces the model's `forward`, and
+# drops whatever comes later and is not needed.
 #
-# Does this way avoid the trap? We try it twice on AlexNet. First we name only `features.0`, then `features.3` as well,
-# and both times we look at the smallest value of `features.0`. In which of them does `features.0` hold negative
-# numbers? **Guess first.**
+# A name stands for one **call** of a layer. If `relu` is called more than once, for example, its second call has the
+# name `relu_1`.
+#
+# Does this way avoid the trap of section 9.1? We try it twice on AlexNet. First we name only `features.0`, then
+# `features.3` as well. Both times we look at the smallest value of `features.0`, because it shows whether the negative
+# numbers are still there. In which of the two cases are they? **Guess first.**
 #
 # </div>
 
@@ -860,9 +887,11 @@ print("nodes of the ResNet block:", get_graph_node_names(block)[1])  # [1]: in e
 # </div>
 # <div lang="en">
 #
-# If only `features.0` is named, the negatives are there, because all later layers have been dropped and nothing can
-# overwrite it. But if you ask for `features.3`, the new model has to compute that far, and so it must keep the in-place
-# ReLU in between. This ReLU overwrites the output of `features.0`, just as it does in the original model.
+# If only `features.0` is named, the negatives are there. All later layers have been dropped, so nothing can overwrite
+# them.
+#
+# If you ask for `features.3` as well, the new model has to compute that far, and so it must keep the in-place ReLU in
+# between. This ReLU overwrites the output of `features.0`, just as it does in the original model.
 #
 # The new model has a `forward` of its own. Does it also have layers of its own? To find out, we put two hooks on the
 # original model, one on the convolution `features.0` and one on its container `features`. Which hook fires when the
@@ -904,9 +933,9 @@ print("the same convolution:", extractor.get_submodule("features.0") is model.fe
 # </div>
 # <div lang="en">
 #
-# When the extractor runs, the hook on the convolution fires, because the extractor uses the original convolution, the
-# same object and not a copy. The hook on the container does not fire, because the new `forward` bypasses the container
-# and calls the layers inside it directly.
+# When the extractor runs, the hook on the convolution fires, because the extractor did not make a copy of the
+# convolution but uses the original one. The hook on the container does not fire, because the new `forward` bypasses
+# the container and calls the layers inside it directly.
 #
 # While the extractor is built, it is the container's hook that fires, because tracing has to walk through the
 # container, once for training mode and once for evaluation mode. What the hook receives there is a `Proxy`, a
@@ -959,14 +988,14 @@ print("the same convolution:", extractor.get_submodule("features.0") is model.fe
 # <div lang="en">
 #
 # An extractor may give you feature maps that were overwritten, and it does not say so. A hook, however, can copy the
-# output of a layer as soon as the layer has run, and nothing overwrites that copy. So if you compare the two, you find
-# out which maps of the extractor were overwritten.
+# output of a layer as soon as the layer has run, and nothing overwrites that copy. If you compare the two, you learn
+# which maps of the extractor were overwritten.
 #
-# Write `disagreement(model, x, names)`, which makes this comparison. First use hooks to take the output of each layer
-# in `names` as it is when the layer has just run. Then take the same `names` with **one** extractor. Return a
-# dictionary from each name to the largest absolute difference between the two.
+# Write `disagreement(model, x, names)`, which makes this comparison. First it uses hooks to take the output of each
+# layer in `names` as it is when the layer has just run. Then it takes the same `names` with **one** extractor. It
+# returns a dictionary from each name to the largest absolute difference between the two.
 #
-# These models draw no random numbers, so the two should agree. Where a difference is not 0, the extractor's version was
+# These models draw no random numbers, so the two should agree. Where the difference is not 0, the extractor's version was
 # overwritten.
 #
 # - Each difference is a number (or a tensor that holds one number), not rounded.
@@ -1018,12 +1047,16 @@ check("09.5", disagreement)
 # </div>
 # <div lang="en">
 #
-# Finally, let us judge the maps: which channel watches the shape? `Shapes` knows where each shape is. So we can shrink
-# its mask to the 16×16 of `block3` and compute what share of a channel's activation falls on the shape.
+# Finally, let us judge the maps: which channel watches the shape? `Shapes` knows where each shape is, and gives us a
+# mask of it. We shrink this mask to the 16×16 of `block3` and lay it over the maps. Then we can compute what share of
+# a channel's activation falls on the shape.
 #
-# A large share alone proves little. The shrunk masks cover 9% of the pictures, but shapes tend to be near the middle,
-# so a channel that ignores them may well get more than 9%. That is why we need a control: we compute the share again
-# with the mask of **another picture**. For a channel that really watches the shape, the share must now fall.
+# A large share alone proves little. The shrunk masks cover 9% of the pictures, so 9% may seem to be what a channel
+# gets if it ignores the shapes. But shapes tend to be near the middle, and a channel that often responds there gets
+# more without looking at any shape.
+#
+# That is why we need a control. We compute the share again, but with the mask of **another picture**. For a channel
+# that really watches the shape, the share must now fall.
 #
 # What share does the best channel put on the shape? **Guess first**, and then see what is left with the other masks.
 #
@@ -1074,8 +1107,11 @@ for ax, label in zip(axes[:, 0], ("picture", f"ch {best}", f"ch {worst}"), stric
 # </div>
 # <div lang="en">
 #
-# The best channel is 18. Of its activation, 96% falls on the shape, and with the mask of another picture only 16%. The
-# worst is channel 34. It hardly ever responds on the shape but gets 11% with the other masks, so it avoids shapes.
+# The best channel is 18. Of its activation 96% falls on the shape, and only 16% on the mask of another picture, so it
+# really follows the shape.
+#
+# The worst is channel 34. It hardly ever responds on the shape of its own picture, but 11% of its activation falls on
+# the masks of other pictures. So it avoids shapes.
 #
 # Keep in mind that in the figure each row has a scale of its own, so brightness can be compared only within a row.
 #
@@ -1137,13 +1173,14 @@ picker
 # </div>
 # <div lang="en">
 #
-# Detection and segmentation need the feature maps of several stages of a network. That is why most models of `timm` can
-# be created with `features_only=True`, and then they return the feature maps of each stage. Inside, `timm` has several
-# ways to get these maps, and one of them, the class `FeatureHookNet`, uses forward hooks.
+# Detection and segmentation need the feature maps of several stages of a network. That is why most models of `timm`
+# can be created with `features_only=True`, and then they return the feature maps of each stage. Inside, `timm` has
+# several ways to get these maps. One of them is the class `FeatureHookNet`, and it uses forward hooks, just as you did
+# in this lesson.
 #
-# At the end, have a look at the 64 kernels of AlexNet's first layer. If they were trained, you see edges and blobs of
-# colour, and if they are random, only noise. `pretrained` says which kind this machine has. Below that you see your
-# progress.
+# To end the lesson, have a look at the 64 kernels of AlexNet's first layer. Kernels that were trained show edges and
+# blobs of colour, while random ones show only noise. Which kind you see depends on this machine, and `pretrained` says
+# which it is. Below that you see your progress.
 #
 # </div>
 
