@@ -460,7 +460,7 @@ for channel in ends.values():
 # <div lang="en">
 #
 # No, in the upper row the map with 0.02 looks no dimmer than the other. There each map has a scale of its own, so its
-# largest value is always drawn in yellow, with brightness 1, however small that value is. To see that this map is
+# largest value is drawn in yellow, with brightness 1, however small that value is. To see that this map is
 # really dark all over, you have to look at the lower row.
 #
 # Which scale to use depends on what you want to know. To compare channels, use one scale for all. To study the pattern
