@@ -407,9 +407,11 @@ print("bn2 as kept by detach() equals bn2 + identity:", torch.equal(detached, cl
 # these shapes.
 #
 # How should we draw the maps of this network? To turn numbers into colours, one has to decide which number is dark and
-# which is bright, and that is what a scale does. The ReLU of `block3` has 48 maps, and we draw 12 of them in two rows.
-# In the upper row each map has a scale of its own, from its smallest value to its largest. In the lower row all maps
-# share one scale, from 0 to the largest value of the layer.
+# which is bright, and that is what a scale does.
+#
+# We compare two ways. The ReLU of `block3` has 48 maps, and we draw 12 of them in two rows. In the upper row each map
+# has a scale of its own, from its smallest value to its largest. In the lower row all maps share one scale, from 0 to
+# the largest value of the layer.
 #
 # Red frames mark the brightest and the dimmest map of the layer. The largest value of the one is 3.70, and that of the
 # other just 0.02. What do you expect in the upper row: will the map with 0.02 look dimmer?
@@ -459,9 +461,9 @@ for channel in ends.values():
 # </div>
 # <div lang="en">
 #
-# No, in the upper row the map with 0.02 looks no dimmer than the other. There each map has a scale of its own, so its
-# largest value is drawn in yellow, with brightness 1, however small that value is. To see that this map is
-# really dark all over, you have to look at the lower row.
+# No, in the upper row the map with 0.02 looks no dimmer: the brightest places in both red frames are equally bright.
+# There each map has a scale of its own, so its largest value is drawn in yellow, with brightness 1, however small that
+# value is. To see that this map is really dark all over, you have to look at the lower row.
 #
 # Which scale to use depends on what you want to know. To compare channels, use one scale for all. To study the pattern
 # within a single map, you may give it a scale of its own, but then say so.
