@@ -92,7 +92,7 @@ print("ones.grad:", ones.grad)
 #
 # <div lang="zh">
 #
-# 反向传播要沿着计算的步骤往回走，所以 PyTorch 必须知道每个结果是怎样算出来的。运算里只要用到了需要梯度的张量，PyTorch 一般就会把这一步记在结果的 `grad_fn` 里，不记的两种情况到 1.3 节再看。这些记录前后相连，就是**计算图**。
+# 反向传播要沿着计算的步骤往回走，所以 PyTorch 必须知道每个结果是怎样算出来的。运算里只要用到了需要梯度的张量，PyTorch 一般就会把这一步记在结果的 `grad_fn` 里；也有不记的时候，1.3 节会看到两种。这些记录前后相连，就是**计算图**。
 #
 # 没有 `grad_fn` 的张量，前面再没有任何记录，它就是叶子。
 #
@@ -103,7 +103,8 @@ print("ones.grad:", ones.grad)
 #
 # Backward retraces the steps of the computation, so PyTorch has to know how each result was made. When an operation
 # uses a tensor that requires a gradient, PyTorch normally notes the step in the `grad_fn` of the result. Linked up,
-# these notes are the **computation graph**. (In two cases no note is made; you will meet them in section 1.3.)
+# these notes are the **computation graph**. (Section 1.3 shows two cases in which no note
+# is made.)
 #
 # A tensor without `grad_fn` has no record before it, and that makes it a leaf.
 #
@@ -613,7 +614,7 @@ except RuntimeError as error:
 # only those of the leaves. But the gradients in the middle are thrown away once they have been used, so each of these
 # tensors has to be asked to keep its own.
 #
-# Write `keep_all(tensors, loss)`, which does that for all tensors in the dictionary `tensors`. The `loss` has already
+# Write `keep_all(tensors, loss)`, which does that for the tensors in the dictionary `tensors`. The `loss` has already
 # been computed from them, and your function runs backward once. Nothing needs to be returned.
 #
 # - Afterwards each of these tensors has its gradient in `.grad`.
@@ -930,7 +931,7 @@ print("with the hook,  v.grad:", v.grad)
 #
 # 钩子也可以只看不改：它返回 `None`，梯度就照旧。那么没有人留下的梯度，这样的钩子看得到吗？
 #
-# 这样的梯度我们见过两个：1.2 节的 `y` 的，和 1.4 节的 `a` 的。下面给 `y` 和 `a` 各挂一个钩子，只调用 `print`，而 `print` 返回 `None`。
+# 这样的梯度我们已经见过，例如 1.2 节的 `y` 的，和 1.4 节的 `a` 的。下面给 `y` 和 `a` 各挂一个钩子，只调用 `print`，而 `print` 返回 `None`。
 #
 # </div>
 # <div lang="en">
@@ -941,7 +942,7 @@ print("with the hook,  v.grad:", v.grad)
 # A hook need not change anything. If it returns `None`, the gradient goes on as it was. Could such a hook see a
 # gradient that nobody keeps?
 #
-# We have met two gradients of this kind: that of `y` in section 1.2 and that of `a` in section 1.4. Below, `y` and `a`
+# We have met such gradients already, for example that of `y` in section 1.2 and that of `a` in section 1.4. Below, `y` and `a`
 # each get a hook that just calls `print`, which returns `None`.
 #
 # </div>

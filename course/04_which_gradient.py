@@ -23,7 +23,7 @@ LanguageToggle()
 #
 # 只做一次反向传播，看不出谁说的是这一次的梯度，谁说的是总和。所以我们做两次，中间不清零。到了第 2 次，谁看到的还是 3 和 30，谁看到的是 6 和 60？
 #
-# 先写好 `note`，由它来记录。每个钩子运行时都调用它，记下自己收到了什么，还有**那一刻**两个 `.grad` 里各是什么。
+# 先写好 `note`，由它来记录。每个钩子运行时都调用它，记下自己看到了什么，还有**那一刻**两个 `.grad` 里各是什么。
 #
 # </div>
 # <div lang="en">
@@ -38,7 +38,7 @@ LanguageToggle()
 # A single backward pass would not tell who looks at this pass and who at a sum. So we run two passes and zero nothing
 # in between. In pass 2, who still sees 3 and 30, and who sees 6 and 60?
 #
-# First we need something that keeps a record. Every hook below calls `note`, which writes down what the hook received
+# First we need something that keeps a record. Every hook below calls `note`, which writes down what the hook saw
 # and, beside it, what both `.grad` hold **at that very moment**.
 #
 # </div>
@@ -70,7 +70,7 @@ for _ in range(2):
 #
 # 把这份记录画成图，几种工具就容易比较了。左边是第 1 次反向传播，右边是第 2 次，每一边的时间都从左往右走。
 #
-# 图里的一列是一个时刻，也就是一个钩子运行的时候。橙色的数是这个钩子收到的，蓝色的数是那一刻的两个 `.grad`。第 2 次反向传播里，`w` 上的张量钩子收到了多少？**先猜。**
+# 图里的一列是一个时刻，也就是一个钩子运行的时候。橙色的是这个钩子看到的梯度（multi-grad 钩子看到两个），蓝色的数是那一刻的两个 `.grad`。第 2 次反向传播里，`w` 上的张量钩子收到了多少？**先猜。**
 #
 # </div>
 # <div lang="en">
@@ -78,7 +78,8 @@ for _ in range(2):
 # To compare the tools, it helps to draw this record. Backward pass 1 is on the left and pass 2 on the right, and in
 # both of them time runs from left to right.
 #
-# Each column is one moment, at which one hook ran. The orange number is what this hook received, and the blue numbers
+# Each column is one moment, at which one hook ran. The orange box holds the gradient that this hook saw (the multi-grad
+# hook sees two), and the blue numbers
 # are what the two `.grad` held just then. What did the tensor hook on `w` receive in pass 2? **Guess first.**
 #
 # </div>
@@ -178,7 +179,7 @@ GradientFlow(c, {"a": a, "b": b, "c": c})
 # %% [markdown]
 # <div lang="zh">
 #
-# `c.grad` 是 3，所以存下的是改动之后的梯度，虽然 `retain_grad` 写在前面。到达 `c` 的是 1，钩子把它改成 3，继续往下传的就是 3。因此 `a.grad` 是 $3 \cdot 13 = 39$，`b.grad` 是 $3 \cdot 7 = 21$。
+# `c.grad` 是 3，所以 `retain_grad` 虽然写在前面，存下的却是改动之后的梯度。到达 `c` 的是 1，钩子把它改成 3，继续往下传的就是 3。因此 `a.grad` 是 $3 \cdot 13 = 39$，`b.grad` 是 $3 \cdot 7 = 21$。
 #
 # **试一试**：在上面的图里给 `c` 再挂一个加倍的钩子，`a` 的梯度会是 52 还是 78？点一点就知道。
 #
@@ -429,7 +430,7 @@ print("backward:     ", fired, " y.grad:", y.grad, " w.grad:", w.grad)
 #
 # 张量钩子触发了，`y.grad` 也存了 12，所以 `retain_grad` 照常工作。只有 post-accumulate 钩子没有动静，因为它要等 `w.grad` 写好，而 `w.grad` 没有人写。在之后的 `backward()` 里，它就触发了，`y.grad` 也累加到了 24。
 #
-# 既然 `y` 现在也有 `.grad`，能不能把 post-accumulate 钩子挂在 `y` 上呢，虽然它不是叶子？
+# `y` 虽然不是叶子，现在也有 `.grad` 了，能不能把 post-accumulate 钩子挂在它上面呢？
 #
 # </div>
 # <div lang="en">

@@ -133,7 +133,7 @@ HookTimeline(net, x)
 #
 # <div lang="zh">
 #
-# 写模型的 `forward` 时，我们从来不提钩子。那么，钩子是谁调用的？要弄清楚，就用几种写法运行同一个网络，看钩子在什么时候沉默。
+# 写模型的 `forward` 时，我们从来不提钩子。那么，钩子是谁调用的？要弄清楚，就用几种写法来运行网络，或者只运行其中的卷积，看钩子在什么时候沉默。
 #
 # 我们给网络和卷积各挂一个只会计数的钩子，再试三种写法：`net(x)`、`net.forward(x)` 和 `conv.forward(x)`。每一种写法会触发哪些钩子？**先猜。**
 #
@@ -141,7 +141,7 @@ HookTimeline(net, x)
 # <div lang="en">
 #
 # When you write the `forward` of a model, you never mention hooks, so somebody else must be calling them. To find out
-# who it is, we run the same net in different ways and see when a hook stays silent.
+# who it is, we run the net, and then its convolution alone, in different ways and see when a hook stays silent.
 #
 # The net and the convolution each get a hook that only counts. Then we try `net(x)`, `net.forward(x)` and
 # `conv.forward(x)`. Which hooks does each of the three fire? **Guess first.**
@@ -170,18 +170,18 @@ with on_net, on_conv:
 # %% [markdown] tags=["F11"]
 # <div lang="zh">
 #
-# 三次的最大值都是 `18`，差别只在钩子。模块的 `__call__` 先运行 `forward`，再调用前向钩子，所以 `net(x)` 触发了两个。
+# 三次的最大值都是 `18`，触发的钩子却不同。模块的 `__call__` 先运行 `forward`，再调用前向钩子，所以 `net(x)` 触发了两个。
 #
-# `net.forward(x)` 绕过了 `net` 的 `__call__`，`net` 的钩子就没有触发。里面的卷积照常调用，所以还会报告。`conv.forward(x)` 绕过了卷积的，于是一个也没有触发。
+# `net.forward(x)` 绕过了 `net` 的 `__call__`，`net` 的钩子就没有触发。里面的卷积照常调用，所以还会报告。`conv.forward(x)` 没有调用 `net`，又绕过了卷积的，于是一个也没有触发。
 #
 # </div>
 # <div lang="en">
 #
-# The largest value is always `18`, so only the hooks show a difference. It is the `__call__` of a module that runs
+# The largest value is `18` each time, but the hooks that fired differ. It is the `__call__` of a module that runs
 # `forward` and then the forward hooks, so `net(x)` fired both.
 #
-# `net.forward(x)` bypasses the `__call__` of `net`, whose hook stays silent. The convolution inside is called as usual,
-# so it still reports. `conv.forward(x)` bypasses that of the convolution, and nothing fires.
+# `net.forward(x)` bypasses the `__call__` of `net`, whose hook stays silent. The convolution inside is called, so it
+# still reports. `conv.forward(x)` does not call the net, and bypasses that of the convolution, so nothing fires.
 #
 # </div>
 #
@@ -208,7 +208,7 @@ with on_net, on_conv:
 #
 # <div lang="zh">
 #
-# 现在自己写一个这样的钩子：把进出一个模块的东西都留下来。
+# 现在自己写一个钩子，留下进出模块的东西。
 #
 # 写 `capture(module, seen)`，返回句柄，好让调用的人取下钩子。`module` 每运行一次，就往列表 `seen` 的末尾添加一对 `(x, output)`：
 #
@@ -220,12 +220,12 @@ with on_net, on_conv:
 # </div>
 # <div lang="en">
 #
-# Now write a hook yourself that keeps what goes into a module and what comes out.
+# Now write a hook that keeps what goes into a module and comes out.
 #
 # Write `capture(module, seen)` and return the handle, so that callers can remove the hook. Each time `module` runs, a
 # pair `(x, output)` is added at the end of the list `seen`:
 #
-# - The pair is a tuple or a list.
+# - The pair is a tuple or list.
 # - `x` is the very tensor that came in, not a tuple or copy.
 # - Of `output` only the values count, so `detach()` is fine.
 # - The hook changes nothing, and works in training and evaluation mode alike.
@@ -857,7 +857,7 @@ print("changed since:", [name for name in seen if not torch.equal(seen[name], co
 #
 # `relu` ran three times, and `seen[name] = ...` kept only the last output, which is that of the whole block.
 #
-# Under all three normalisation layers the two copies differ, because the outputs were overwritten later. This `relu`
+# For all three normalisation layers the two copies differ, because the outputs were overwritten later. This `relu`
 # works in place, so it changed the outputs of `bn1` and `bn2`. That of `bn3` first had the shortcut added to it in
 # place (`out += identity`), then `relu` ran.
 #
@@ -948,7 +948,7 @@ for model, module in ((lstm, lstm), (encoder, encoder.self_attn), (named, named)
 #
 # The call works for none of them, because neither tuples nor dictionaries have a `detach`. The LSTM returns a tuple
 # that holds another tuple. Self-attention returns its output and the attention weights, and since the encoder layer
-# does not ask for those weights, the second item is `None`. The last one returns a dictionary.
+# does not ask for those weights, the second item is `None`. The linear layer returns a dictionary.
 #
 # An error is still the lucky case, because you notice it. A common remedy is a line with `isinstance`, which skips
 # whatever is not a tensor. Then there are no more errors, but nobody tells you what was skipped.
@@ -1121,7 +1121,7 @@ for hook in (first_item, whole_tuple):
 #
 # <div lang="zh">
 #
-# 在 5.7 节和 5.8 节里，我们的钩子漏掉了不少东西：同一个模块先前的输出，还有元组里的输出。现在写一个什么都不漏的记录器。
+# 在 5.7 节和 5.8 节里，我们的钩子漏掉了不少东西：同一个模块先前的输出，还有元组里的输出。现在写一个记录器，把这些也都留下来。
 #
 # 写 `every_call(model, x)`：运行一次 `model(x)`，返回一个字典，从模块的名字到它各次输出的列表。
 #
@@ -1136,7 +1136,7 @@ for hook in (first_item, whole_tuple):
 # <div lang="en">
 #
 # In sections 5.7 and 5.8 our hooks lost a good deal: earlier outputs of the same module, and outputs inside a tuple.
-# Now write a recorder that loses nothing.
+# Now write a recorder that keeps these as well.
 #
 # Write `every_call(model, x)`, which runs `model(x)` once and returns a dictionary. It leads from the name of a module
 # to the list of its outputs.
@@ -1341,7 +1341,7 @@ print(inspect.getsource(type(rec).__exit__))
 #
 # 研究大语言模型内部的人，每天都在用前向钩子。他们读出某一层的激活，或者把激活往某个方向推一把，看模型说出的话怎样改变。后一种做法叫作引导（steering）。
 #
-# 第 14 课两样都做，练习 05.4 就是它的核心。下面是你到目前为止的进度。
+# 第 14 课两样都做。其中引导的核心，就是练习 05.4。下面是你到目前为止的进度。
 #
 # </div>
 # <div lang="en">
@@ -1349,7 +1349,7 @@ print(inspect.getsource(type(rec).__exit__))
 # Researchers who look inside language models use forward hooks every day. They read the activations of a layer, or they
 # push the activations in some direction and watch how the words of the model change, which is called steering.
 #
-# Lesson 14 does both, and exercise 05.4 is the heart of it. Below you see your progress so far.
+# Lesson 14 does both. The heart of steering is exercise 05.4. Below you see your progress so far.
 #
 # </div>
 

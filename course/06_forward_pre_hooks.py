@@ -134,15 +134,15 @@ print(seen[0])
 #
 # <div lang="zh">
 #
-# 现在一层上可以挂三种钩子：前置钩子、`register_forward_hook` 的钩子，还有反向传播时触发的钩子，它是第 07 课的内容。谁先注册，谁就先运行吗？
+# 现在我们在一层上挂三种钩子：前置钩子、`register_forward_hook` 的钩子，还有反向传播时触发的钩子，它是第 07 课的内容。谁先注册，谁就先运行吗？
 #
 # 为了看清楚，我们在 `Linear(5, 3)` 上故意倒着来：先注册反向传播的那个，最后才注册前置钩子。看看三行按什么次序打印。
 #
 # </div>
 # <div lang="en">
 #
-# A layer can now have three kinds of hooks: a pre-hook, a hook registered with `register_forward_hook`, and one for
-# backward, which is the subject of lesson 07. Does the hook that was registered first also run first?
+# Now we put three kinds of hooks on one layer: a pre-hook, a hook registered with `register_forward_hook`, and one
+# for backward, which is the subject of lesson 07. Does the hook that was registered first also run first?
 #
 # To find out, we register them on `Linear(5, 3)` the wrong way round: the one for backward comes first, and the
 # pre-hook comes last. Watch in which order the three lines are printed.
@@ -272,7 +272,7 @@ handle.remove()
 # - 每次调用都检查，训练模式、`eval()`、`no_grad` 都一样；
 # - 关键字参数不用管。
 #
-# `torch.isnan(value)` 对每个数给出一个回答。比较是没有用的，因为 `nan == nan` 是 `False`。
+# `torch.isnan(value)` 对每个数给出一个回答。和 `nan` 比较是找不到它的，因为 `nan == nan` 是 `False`。
 #
 # </div>
 # <div lang="en">
@@ -281,7 +281,8 @@ handle.remove()
 # and returns its handle. If **any** positional argument holds a `nan`, the guard raises a `ValueError` before the
 # layer runs.
 #
-# There can be any number of positional arguments, perhaps none. All of them are real tensors, of any shape and dtype,
+# There can be any number of positional arguments, perhaps none. All of them are tensors of real numbers, of any shape and
+# dtype,
 # and they may be empty.
 #
 # - The message contains `name` and how many `nan` that input holds, so that one knows where to look.
@@ -290,7 +291,8 @@ handle.remove()
 # - Every call is guarded, in training mode, `eval()` or `no_grad`.
 # - Keyword arguments don't matter.
 #
-# `torch.isnan(value)` gives an answer for each number. Comparing is of no use, because `nan == nan` is `False`.
+# `torch.isnan(value)` gives an answer for each number. Comparing with `nan` finds
+# nothing, because `nan == nan` is `False`.
 #
 # </div>
 
@@ -325,7 +327,7 @@ check("06.1", refuse_nan)
 #
 # 钩子应当以什么形式返回修补好的输入？下面这一层把输入的数相加，所以 `[1, 2]` 得 `3`。我们试 4 个钩子。第一个什么也不返回。另外 3 个都把输入乘以 `10`，但一个返回元组，一个返回张量，一个返回列表。哪几个会得到 `30`？**先猜。**
 #
-# 之后再看最后一层。它要两个输入，钩子却只返回一个张量。
+# 之后再看第二个单元里的那一层。它要两个输入，钩子却只返回一个张量。
 #
 # </div>
 # <div lang="en">
@@ -337,7 +339,7 @@ check("06.1", refuse_nan)
 # gives `3`. We try 4 hooks. The first returns nothing. The other 3 all multiply the input by `10`, but one of them
 # returns a tuple, one a tensor and one a list. Which of them will give `30`? **Guess first.**
 #
-# Then look at the last layer. It needs two inputs, but its hook returns a single tensor.
+# Then look at the layer in the second cell. It needs two inputs, but its hook returns a single tensor.
 #
 # </div>
 
@@ -798,7 +800,7 @@ check("06.3", log_kwargs)
 #
 # <div lang="zh">
 #
-# 有时你想一次看住所有模块，不愿一个一个地注册。`register_module_forward_pre_hook` 注册的是**全局钩子**，它不属于哪一个模块：进程里不管调用哪个模块，它都会触发。只有在早已编译好的代码里，它才不触发，8.9 节会讲到。
+# 有时你想一次看住所有模块，不愿一个一个地注册。`register_module_forward_pre_hook` 注册的是**全局钩子**，它不属于哪一个模块：进程里不管调用哪个模块，它都会触发。不过在早已编译好的代码里，它不会触发，8.9 节会讲到。
 #
 # 全局钩子管得这么宽，所以用完一定要取下，最好放进 `with`。
 #
@@ -1102,12 +1104,12 @@ handle.remove()
 #
 # 练习 06.4 里的写法，PyTorch 自己也在用。6.12 节的 `torch.nn.utils.prune` 剪枝时，把可训练的张量改名叫 `weight_orig`，再注册一个前置钩子。每次前向传播之前，钩子把 `weight_orig` 乘上掩码，得到 `weight`。
 #
-# 这个钩子是一个 `BasePruningMethod`。打开这个类的源代码，你会认出自己写过的东西。下面是你到目前为止的进度。
+# 这个钩子是 `BasePruningMethod` 的某个子类的对象。打开这个类的源代码，你会认出自己写过的东西。下面是你到目前为止的进度。
 #
 # </div>
 # <div lang="en">
 #
-# What you wrote in exercise 06.4 is at work in PyTorch itself. When the `torch.nn.utils.prune` of section 6.12 prunes
+# PyTorch itself uses the pattern of exercise 06.4. When the `torch.nn.utils.prune` of section 6.12 prunes
 # a layer, it renames the tensor that is trained to `weight_orig` and registers a pre-hook. Before each forward, this
 # hook multiplies `weight_orig` by the mask to make `weight`.
 #

@@ -188,7 +188,7 @@ with layer.register_full_backward_hook(report):
 # `grad_input` is computed from it.
 #
 # The widget below takes a net of two layers through one pass, event by event. This lesson is about `backward_pre` and
-# `backward`. Here, a layer fires the first when its `grad_output` arrives, and the second when its `grad_input` is
+# `backward`. `backward_pre` fires when the `grad_output` of a layer arrives, and `backward` when its `grad_input` is
 # ready.
 #
 # **Guess first**: in backward, which layer fires `backward_pre` first, `Linear` or `Tanh`? And when the other layer
@@ -302,8 +302,8 @@ handle.remove()
 #
 # When the input needs a gradient, the hook waits for `grad_input`. By then, the `Linear` here has its `weight.grad`.
 #
-# Sometimes it waits in vain. If you ask `torch.autograd.grad` for the gradient of the weight alone, nobody computes
-# `grad_input`, and the hook never fires.
+# Sometimes the hook waits in vain. If you ask `torch.autograd.grad` for the gradient of the weight alone, nobody
+# computes `grad_input`, and the hook never fires.
 #
 # A layer may have several inputs, and the bilinear layer has two. If only the first needs a gradient, the entry of
 # the second is not `None` but zeros.
@@ -568,7 +568,7 @@ check("07.2", pool_mask)
 #
 # 反向钩子不光能看，还能改：它返回一个元组，就会替换梯度。完整钩子替换的是 `grad_input`，前置钩子替换的是 `grad_output`。
 #
-# 这两种改法有什么区别？我们先把 `grad_input` 换成零，再把 `grad_output` 换成零。在这个例子里，权重全是 `1`，`x` 是 `6×5`，全是 `2`，损失是输出的和。哪些梯度会变成零：`x` 的，权重的，还是两个都会？**先猜。**
+# 这两种改法有什么区别？我们先把 `grad_input` 换成零，再把 `grad_output` 换成零。在这个例子里，权重全是 `1`，`x` 是 `6×5`，全是 `2`，损失是输出的和。没有钩子时，`weight.grad` 里都是 `12`。把 `grad_input` 换成零以后，是多少？**先猜。**
 #
 # </div>
 # <div lang="en">
@@ -576,9 +576,9 @@ check("07.2", pool_mask)
 # A backward hook can do more than look. If it returns a tuple, it replaces gradients: a full hook replaces
 # `grad_input`, and a pre-hook replaces `grad_output`.
 #
-# What is the difference? We put zeros first in the place of `grad_input` and then of `grad_output`. In this example
-# all weights are `1`, `x` is `6×5` and holds `2` everywhere, and the loss is the sum of the outputs. Which gradients
-# become zero: that of `x`, that of the weights, or both? **Guess first.**
+# What is the difference? We replace first `grad_input` and then `grad_output` with zeros. In this example all weights
+# are `1`, `x` is `6×5` and holds `2` everywhere, and the loss is the sum of the outputs. Without a hook, each number in
+# `weight.grad` is `12`. What is it once `grad_input` is zero? **Guess first.**
 #
 # </div>
 

@@ -27,7 +27,7 @@ LanguageToggle()
 #
 # 到这里，你已经认识了许多种钩子，它们在一步训练的不同时刻触发。几种一起用的时候，就会遇到一个新问题：谁先，谁后？
 #
-# 我们让一个层走一步训练，在八个地方挂上钩子：四个挂在模块上，两个挂在权重上，输入和输出上各一个。
+# 我们让一个层做一次前向传播和一次反向传播，在八个地方挂上钩子：四个挂在模块上，两个挂在权重上，输入和输出上各一个。
 #
 # 注册的次序故意倒着来，好看出它有没有影响。只有输出上的那个留到最后，因为调用之后才有输出。
 #
@@ -39,8 +39,8 @@ LanguageToggle()
 # By now you know many kinds of hooks, which fire at different moments of a training step. As soon as you use several of
 # them together, a new question comes up: which fires first?
 #
-# To find out, we let one layer take one step of training and attach hooks at eight places: four on the module, two on
-# its weight, and one each on input and output.
+# To find out, we let one layer go through one forward and one backward pass and attach hooks at eight places: four on
+# the module, two on its weight, and one each on input and output.
 #
 # We register them in reverse order on purpose, because then we can tell whether this matters. Only the hook on the
 # output comes last, since there is no output before the call.
@@ -265,7 +265,7 @@ HookTimeline(net, x)
 #
 # 再看一张图，它只画两个 `Linear` 的事件，绿色的是权重和偏置。ReLU 照样在它们之间运行，只是没有画出来。
 #
-# 第一个 `Linear` 的输出进了 ReLU，没有直接进第二个 `Linear`，所以画出来的这两层没有共同的张量。因此，一层的事件全部走完，才轮到另一层。
+# 第一个 `Linear` 的输出进了 ReLU，没有直接进第二个 `Linear`，所以画出来的这两层没有共同的张量。因此在反向传播里，一层的事件全部走完，才轮到另一层。
 #
 # </div>
 # <div lang="en">
@@ -274,7 +274,8 @@ HookTimeline(net, x)
 # between them and is just not drawn.
 #
 # The output of the first `Linear` goes into the ReLU and not straight into the second `Linear`, so the two layers in
-# the picture have no tensor in common. That is why all events of one are over before the other's turn comes.
+# the picture have no tensor in common. That is why, in backward, all events of one are over before the other's turn
+# comes.
 #
 # </div>
 
@@ -433,7 +434,7 @@ with (
 #
 # <div lang="zh">
 #
-# `forward` 抛出异常时，普通的前向钩子不触发。注册时用了 `always_call=True`，钩子就照样触发，收到的 `output` 是 `None`。但是，你中断单元时的 `KeyboardInterrupt` 除外。
+# `forward` 抛出异常时，普通的前向钩子不触发。注册时用了 `always_call=True`，钩子就照样触发，收到的 `output` 是 `None`。但是，你中断单元时的 `KeyboardInterrupt` 不算，那时它也不触发。
 #
 # 全局钩子先于模块自己的钩子触发，`prepend=True` 也越不过去。
 #
@@ -862,7 +863,8 @@ with torch.no_grad():
 # Write `remove_leaked(model, handles)`. It keeps the hooks of `handles`, takes off all others that `list_hooks(model)`
 # lists on modules, and returns the names of their modules (a list or tuple, one entry per hook, any order).
 #
-# - Take off hooks of any kind, those on `model` itself included. None of them is part of how the model works.
+# - Take off hooks of any kind, those on `model` itself included. No hook here is one that the model needs in order to
+#   work.
 # - Handles have `.id`; hooks from `list_hooks` have `.id`, `.path` and `.remove()`.
 #
 # </div>
@@ -1127,7 +1129,7 @@ torch.compiler.reset()
 #
 # 不必给每个模块都挂上钩子。一个全局的前置钩子，看得见每个左括号；一个全局的前向钩子，看得见每个右括号。连 `model.modules()` 不认识的模块，它们也看得见。
 #
-# 有两种情形不同。`forward` 抛出异常时，它的右括号看不见（8.3 节）。在早已编译好的代码里面，什么括号都看不见（8.9 节）。
+# 但是要当心两种情形。`forward` 抛出异常时，它的右括号看不见（8.3 节）。在早已编译好的代码里面，什么括号都看不见（8.9 节）。
 #
 # </div>
 # <div lang="en">
@@ -1139,7 +1141,7 @@ torch.compiler.reset()
 # You need not hook every module for this. One global pre-hook sees each bracket open, and one global forward hook sees
 # it close. They even see modules that `model.modules()` does not know.
 #
-# Two cases are different. If `forward` raises, its bracket is not seen to close (section 8.3). And inside code that was
+# Take care in two cases. If `forward` raises, its bracket is not seen to close (section 8.3). And inside code that was
 # compiled before, no bracket is seen at all (section 8.9).
 #
 # </div>

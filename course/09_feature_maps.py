@@ -35,8 +35,8 @@ LanguageToggle()
 # positive in some places and negative in others. Such a map shows where in a picture the channel responds, and how
 # strongly. In this lesson we take feature maps out of networks with hooks, draw them, and learn how to judge them.
 #
-# As input we take a photograph of Grace Hopper. AlexNet is usually trained on square pictures of `224` pixels, so we
-# resize and crop the photograph to this size, and normalise it.
+# As input we take a photograph of Grace Hopper. AlexNet is usually trained on square pictures, `224` pixels wide and
+# high, so we resize and crop the photograph to this size, and normalise it.
 #
 # The first questions are about how to keep the numbers of a map and not yet about what they mean. No trained network
 # is needed for that, so the weights here are random, with a fixed seed. A trained network follows in section 9.4.
@@ -65,7 +65,7 @@ _ = plt.axis("off")
 #
 # 钩子要把一个输出留到以后再看，该怎样留？我们试三种看上去差不多的办法。第一个卷积上的前向钩子把同一个输出留下三份，分别用 `detach()`、`detach().cpu()` 和 `detach().clone()`。等整个模型运行完，我们再来看这三份。
 #
-# 随机的卷积给出的数，大约有一半是负的。那么留下的这三份里，也还有一半是负数吗？**先猜。**
+# 随机的卷积给出的数，大约有一半是负的。那么留下的这三份里，哪几份里还有负数？**先猜。**
 #
 # </div>
 # <div lang="en">
@@ -74,8 +74,8 @@ _ = plt.axis("off")
 # first convolution keeps the same output with `detach()`, with `detach().cpu()` and with `detach().clone()`. We look at
 # all three after the whole model has run.
 #
-# How can we tell afterwards whether a version is still what it was? About half of the numbers that a random
-# convolution returns are negative. Will half of the numbers that we kept be negative, too? **Guess first.**
+# How can we tell afterwards whether a version is still what it was? About half of the numbers that a random convolution
+# returns are negative. Which of the three that we kept still hold negative numbers? **Guess first.**
 #
 # </div>
 
@@ -166,7 +166,8 @@ for ax, way in zip(axes, ("detach()", "detach().clone()"), strict=True):
 #
 # Is the first convolution the only one whose output gets overwritten? AlexNet has 5 convolutions, and we put a hook on
 # each. At every call the hook keeps two versions of the output, one by `detach()` and one by `clone()`. We group the
-# outputs by the shape of the kernel, `tuple(module.weight.shape)`, so that we know which layer they came from.
+# outputs by the shape of the kernel, `tuple(module.weight.shape)`, so that we know which layer they came from, because
+# all five differ.
 #
 # To say which version is right, we need the true outputs to compare with. They come from a first run with every
 # `inplace` set to `False`, in which no ReLU overwrites anything. Then we set it back to `True` and run once more, with
@@ -291,7 +292,7 @@ check("09.1", conv_groups)
 #
 # 既然就地的 ReLU 是祸首，把每个 `inplace` 都设成 `False`，似乎就不用 `clone()` 了。是这样吗？我们在 ResNet 的一个块上试试，它的 `relu` 已经设成 `inplace=False`。
 #
-# 这个块依次运行 `conv1`、`bn1`、`relu`、`conv2`、`bn2`，然后用 `out += identity` 加上块的输入，最后再运行一次 `relu`。每一层的输出我们留下两份，一份只用 `detach()`，另一份再加上 `clone()`。哪几层只用 `detach()` 的那份还是对的？**先猜**，再看每一层的钩子各报告了几次。
+# 这个块依次运行 `conv1`、`bn1`、`relu`、`conv2`、`bn2`，然后用 `out += identity` 加上块的输入，最后再运行一次 `relu`。每一层的输出我们留下两份，一份只用 `detach()`，另一份再加上 `clone()`。只用 `detach()` 的那份，有哪一层的错了吗？**先猜**，再看每一层的钩子各报告了几次。
 #
 # </div>
 # <div lang="en">
@@ -303,8 +304,8 @@ check("09.1", conv_groups)
 # the end it runs `relu` once more.
 #
 # From every layer we keep the output twice, once with `detach()` alone and once with `clone()` as well. If the two
-# differ when the block has finished, something has overwritten the first. For which layers is the version with
-# `detach()` alone still right? **Guess first**, and then see how often the hook of each layer reports.
+# differ when the block has finished, something has overwritten the first. Is the version with `detach()` alone wrong
+# for any layer? **Guess first**, and then see how often the hook of each layer reports.
 #
 # </div>
 
@@ -536,7 +537,7 @@ check("09.2", one_scale)
 #
 # 一层有许多特征图，先要拼成一张网格，这由 torchvision 的 `make_grid` 来做，`nrow` 是每行的张数。`normalize=True` 把数拉到 0 到 1 之间。再加上 `scale_each=True`，每张图就分开来拉，也就是各用各的尺子。
 #
-# 下面给 9.2 节的五组各写一张网格，拼的是前 12 张特征图，写在第 100 步。这些标签都只有一步，所以再写一张每步都有的小图，一共 6 步。
+# 下面给 9.2 节的五组各写一张网格，拼的是前 12 张特征图，写在第 100 步。这些标签都只有一步，所以再写一个有 6 步的标签，每步一张小图。
 #
 # </div>
 # <div lang="en">
@@ -730,7 +731,7 @@ for name, network in (("trained", net), ("hurt", hurt)):
 #
 # 在一张图上沉默的有 42 个通道，在 60 张图上都沉默的却只有 24 个；其余的只是对那一张图没有反应。而在训练好的网络里，这一层一个死的也没有。
 #
-# 人们常说，死掉的通道再也学不动了。我们来试一试：用正确的标签再走一步，学习率 0.01。走完以后，死掉的通道里会有醒过来的吗？**先猜**，再看它们的卷积核变了没有。
+# 人们常说，死掉的通道再也学不动了。我们来试一试：让 `hurt` 用正确的标签再走一步，学习率 0.01。走完以后，死掉的通道里会有醒过来的吗？**先猜**，再看它们的卷积核变了没有。
 #
 # </div>
 # <div lang="en">
@@ -738,9 +739,9 @@ for name, network in (("trained", net), ("hurt", hurt)):
 # On one picture 42 channels are silent, but only 24 are silent on all 60. The others are not dead: they just had
 # nothing to say about that one picture. In the trained network, this layer has no dead channel.
 #
-# It is often said that a dead channel can never learn again. Is that so? We let the network take one more step, now
-# with the right labels and a learning rate of 0.01. Will any of the dead channels wake up? **Guess first**, and then
-# see whether their kernels have changed.
+# It is often said that a dead channel can never learn again. Is that so? We let `hurt` take one more step, now with the
+# right labels and a learning rate of 0.01. Will any of the dead channels wake up? **Guess first**, and then see whether
+# their kernels have changed.
 #
 # </div>
 
@@ -845,7 +846,7 @@ check("09.4", dead_channels)
 #
 # <div lang="zh">
 #
-# torchvision 的 `create_feature_extractor` 不用钩子也能取特征图。它跟踪模型的 `forward`，另写出一个新模型，让新模型直接返回你点名的那些层。后面用不到的层就删掉。点名时，一个名字指的是一次**调用**，例如 `relu` 的第二次调用叫 `relu_1`。
+# torchvision 的 `create_feature_extractor` 不用钩子也能取特征图。它跟踪模型的 `forward`，另写出一个新模型，让新模型直接返回你点名的那些层的输出。后面用不到的层就删掉。点名时，一个名字指的是一次**调用**，例如 `relu` 的第二次调用叫 `relu_1`。
 #
 # 走这条路，就踩不到 9.1 节的坑了吗？我们在 AlexNet 上试两次：先只点名 `features.0`，再连 `features.3` 一起点名，两次都看 `features.0` 的最小值。哪一次的 `features.0` 里有负数？**先猜。**
 #
@@ -853,8 +854,8 @@ check("09.4", dead_channels)
 # <div lang="en">
 #
 # You can also get feature maps without hooks. For this purpose, torchvision has `create_feature_extractor`. You name
-# the layers that you want, and it writes a new model that returns them. To do so, it traces the model's `forward`, and
-# drops whatever comes later and is not needed.
+# the layers that you want, and it writes a new model that returns their outputs. To do so, it traces the model's
+# `forward`, and drops whatever comes later and is not needed.
 #
 # A name stands for one **call** of a layer. If `relu` is called more than once, for example, its second call has the
 # name `relu_1`.

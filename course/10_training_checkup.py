@@ -619,15 +619,15 @@ check("10.3", first_nan)
 #
 # <div lang="zh">
 #
-# B 没有 `nan`，激活里也没有 0，损失却一动不动。这个模型有两处改动：去掉了批归一化，ReLU 换成了 sigmoid。sigmoid 的斜率最多 0.25（2.9 节），走过三个块，梯度就该缩小 64 倍。B 的梯度从 `block4` 走到 `block1`，缩小的也是这么多吗？**先猜**，再运行下面两个单元。
+# B 没有 `nan`，激活里也没有 0，损失却一动不动。这个模型有两处改动：去掉了批归一化，ReLU 换成了 sigmoid。sigmoid 的斜率最多 0.25（2.9 节），单看斜率，走过三个块，梯度至少缩小 64 倍。B 的梯度从 `block4` 走到 `block1`，是缩小 64 倍左右吗？**先猜**，再运行下面两个单元。
 #
 # </div>
 # <div lang="en">
 #
 # B has no `nan` and no activation of 0, and yet its loss does not move. Two things were changed in this model: its
 # batch normalisation was removed, and its ReLUs were replaced by sigmoids. The slope of sigmoid is at most 0.25
-# (section 2.9), which makes a factor of 64 over three blocks. Does the gradient of B shrink by that much on its way
-# from `block4` to `block1`? **Guess first**, and then run the two cells below.
+# (section 2.9), so by the slopes alone a gradient shrinks at least 64 times over three blocks. Is it about that much
+# for B, from `block4` to `block1`? **Guess first**, and then run the two cells below.
 #
 # </div>
 
@@ -666,7 +666,7 @@ for title, (losses, seen) in shown.items():
 #
 # 原因有两个，最后两行把它们分开来看。只去掉批归一化，梯度缩小 122 倍，因为默认的初始权重偏小，这时损失也没有降。只换 sigmoid，缩小 14 倍，训练慢些，但学得动。两样合在一起，才到几千倍。
 #
-# 不过梯度变小未必就是病，健康的 A 也缩小了 6 倍，因为前面的图更大，梯度摊到了更多像素上。所以这里约定，比最后一块小 100 倍以上才叫消失。五次训练里，只有 B 的 `block1` 和 `block2` 是这样。E 那一行写着 `none`，那是另一种病，留到 10.8 节再说。
+# 不过梯度变小未必就是病，健康的 A 也缩小了 6 倍，因为前面的图更大，梯度摊到了更多像素上。所以比最后一块小 100 倍以上，才叫消失。第 0 步，五次训练里只有 B 的 `block1` 和 `block2` 这样。E 那一行写着 `none`，那是另一种病，留到 10.8 节再说。
 #
 # 换成 Adam，救得了 B 吗？Adam 会把梯度除以梯度自己的大小，所以梯度再小，它应该也不怕。我们用 Adam 再训练 B，学习率是 0.003。它的第一步会让 `block1` 的权重动多少？**先猜**，再看 300 步之后损失降了没有。
 #
@@ -675,17 +675,17 @@ for title, (losses, seen) in shown.items():
 #
 # The gradient of B shrinks by far more than 64: by `block1` it has become about 4000 times smaller.
 #
-# The last two rows separate the causes. Without batch normalisation alone, the gradient shrinks 122 times, because the
-# default initial weights are small, and the loss does not fall either. With sigmoid alone it shrinks 14 times, and the
-# model learns, though more slowly. Only together do the two changes reach thousands.
+# The last two rows separate the causes. Without batch normalisation, the gradient shrinks 122 times, because the
+# default initial weights are small, and the loss does not fall. With sigmoid alone it is 14 times, and the model
+# learns, though slowly. Only both together reach thousands.
 #
-# Even in A there is a factor of 6, because earlier maps are larger and spread the gradient over more pixels. So let us
-# speak of vanishing only beyond a factor of 100. That applies to `block1` and `block2` of B. The `none` of E is another
-# illness, for section 10.8.
+# Even in A there is a factor of 6, because earlier maps spread the gradient over more pixels. So we call a gradient
+# vanishing only if it is over 100 times smaller than that of the last block. At step 0, of the five runs, only B's
+# `block1` and `block2` are that small. The `none` of E is for section 10.8.
 #
-# Would Adam save B? It divides the gradient by the gradient's own size, so a tiny gradient should not trouble it. We
-# train B under Adam at a rate of 0.003. How far will its first step move the weights of `block1`? **Guess first**, and
-# then see whether the loss has fallen after 300 steps.
+# Would Adam save B? It divides a gradient by its own size, so a tiny one should not trouble it. We train B under Adam
+# at a rate of 0.003. How far will its first step move the weights of `block1`? **Guess first**, and then see whether
+# the loss has fallen after 300 steps.
 #
 # </div>
 
@@ -709,7 +709,7 @@ for name, rate, options_ in (("SGD", 0.1, {"momentum": 0.9}), ("Adam", 0.003, {}
 #
 # Adam 的第一步和学习率一样大，这里是 0.003，哪怕梯度只有百万分之几。SGD 的步子只有它的几千分之一。所以同一个 B，SGD 走 300 步也学不动，Adam 却学会了。
 #
-# 只有梯度小到 Adam 的 `eps`（默认 1e-8）附近，它的步子才会变小。
+# 只有梯度小到 Adam 的 `eps`（默认 1e-8）附近，这第一步才会变小。
 #
 # </div>
 # <div lang="en">
@@ -718,7 +718,7 @@ for name, rate, options_ in (("SGD", 0.1, {"momentum": 0.9}), ("Adam", 0.003, {}
 # The step of SGD is thousands of times smaller. So the same B that learns nothing in 300 steps of SGD does learn under
 # Adam.
 #
-# Adam's step becomes smaller only if a gradient comes near its `eps` (1e-8 by default).
+# This first step is smaller only if a gradient comes near Adam's `eps` (1e-8 by default).
 #
 # </div>
 #
@@ -804,14 +804,14 @@ check("10.4", vanishing)
 #
 # <div lang="zh">
 #
-# C 的 `block3` 和 `block4` 没有批归一化，学习率是 1.0。它最后的损失和 B 一样在 1.8 左右，可是听诊器听到的不一样。为了弄清原因，我们只换掉嫌疑最大的学习率，再训练一次。C 的 `block1` 最后的梯度有多大？**先猜。**
+# C 的 `block3` 和 `block4` 没有批归一化，学习率是 1.0。它最后的损失和 B 一样在 1.8 左右，可是听诊器听到的不一样。为了弄清原因，我们只换掉嫌疑最大的学习率，再训练一次。在原来的 C 里，`block1` 最后的梯度有多大？**先猜。**
 #
 # </div>
 # <div lang="en">
 #
 # C has no batch normalisation in `block3` and `block4`, and its learning rate is 1.0. Its last loss is near 1.8, like
 # that of B, but the stethoscope hears something else. To see why, we change only the chief suspect, the learning rate,
-# and train once more. How large is the last gradient at `block1` of C? **Guess first.**
+# and train once more. In C as it was, how large is the last gradient at `block1`? **Guess first.**
 #
 # </div>
 
@@ -838,7 +838,7 @@ describe("C, rate 0.1", losses, seen)
 # %% [markdown]
 # <div lang="zh">
 #
-# C 的第一块梯度恰好是 0。学习率太大，几步就把 `block3` 的权重推得太远，损失冲到了 16。从此它的 ReLU 再没有一个输入是正的：输出是 0，斜率是 0，梯度也就到此为止。`block4` 收到的全是 0，又没有偏置，给出的也全是 0。
+# C 的第一块梯度恰好是 0。学习率太大，几步就把 `block3` 的权重推得太远，损失一度冲到了 16。不久以后，它的 ReLU 就再没有一个输入是正的：输出是 0，斜率是 0，梯度也就到此为止。`block4` 收到的全是 0，又没有偏置，给出的也全是 0。
 #
 # B 和 C 的不同就在这里。B 的梯度很小，但还活着，Adam 就用得上。C 的梯度是 0，只有 `head` 的偏置还有梯度，优化器几乎无从下手。这时通常只能从头再来，用小一些的学习率。
 #
@@ -848,9 +848,9 @@ describe("C, rate 0.1", losses, seen)
 # <div lang="en">
 #
 # The gradient at the first block of C is exactly 0. Within a few steps, the large learning rate pushed the weights of
-# `block3` so far that the loss rose to 16. Since then, no input of its ReLU has been positive. So the output is 0, the
-# slope is 0, and the gradient ends there. `block4` receives only zeros and has no bias, so it returns only zeros as
-# well.
+# `block3` so far that the loss rose to 16. Soon afterwards no input of its ReLU was positive any more. So the output is
+# 0, the slope is 0, and the gradient ends there. `block4` receives only zeros and has no bias, so it returns only zeros
+# as well.
 #
 # This is how C differs from B. The gradients of B are tiny but alive, and Adam could make use of them. In C the
 # optimizer has almost nothing to work on, because only the bias of `head` still has a gradient. Usually you then have
@@ -888,7 +888,7 @@ panel
 #
 # 这两个块从第 8 步起就死了。到了这一步，`block3` 和 `block4` 的 ReLU 没有一个单元为正，所以最后一个 ReLU 之前的梯度恰好为 0，在面板里是黑的。
 #
-# 更新得最猛的，却是前面的第 4 步：在更新比例里，那一列最亮。死了以后，权重还在动，不过越来越小，那是动量的余势。
+# 更新得最猛的，却是前面的第 4 步：在更新比例里，那一列最亮。死了以后，权重还在动，不过动得越来越少，那是动量的余势。
 #
 # </div>
 # <div lang="en">
@@ -905,7 +905,7 @@ panel
 #
 # <div lang="zh">
 #
-# E 最难诊断，因为它的损失和 A 一样好，只是少了两条梯度线。请你先自己下诊断：这个模型里发生了什么，损失为什么还会降？然后运行下面的单元格，再打开答案。
+# E 最难诊断，因为它的损失和 A 的一样好，图里却少了两条梯度线。请你先自己下诊断：这个模型里发生了什么，损失为什么还会降？然后运行下面的单元格，再打开答案。
 #
 # </div>
 # <div lang="en">

@@ -220,7 +220,7 @@ print(Table(["gradient of", *CLASSES], rows))
 # Can several pictures share one backward pass? Each of them needs the gradient of the logit of its own class, and
 # `logits.gather(1, labels[:, None])` takes just that one from every picture. We add up those of two pictures and run
 # backward once. Then we compare the result with what each picture gets alone, in eval mode and in train mode. **Guess
-# first**: in which mode do the two mix?
+# first**: in which mode do the gradients of the two pictures mix?
 #
 # </div>
 
@@ -416,24 +416,24 @@ print("bilinear:", tuple(maps.shape), "to", tuple(enlarged.shape))
 # %% [markdown]
 # <div lang="zh">
 #
-# 不写 `mode`，得到的是最近邻，即 `nearest`。它只是重复每个数，热图就成了一个个方块。`linear` 在相邻的数之间平缓地过渡，高峰还在原处。加上 `align_corners=True`，首尾两个数就被拉到边上，高峰也跟着偏了。
+# 不写 `mode`，得到的是最近邻，即 `nearest`。它重复每个数，热图就成了一个个方块。`linear` 在相邻的数之间平缓地过渡，高峰还在原处。加上 `align_corners=True`，首尾两个数就被拉到边上，高峰也跟着偏了。
 #
-# 为什么要先 `relu()`？放大会把相邻的数混在一起。如果负数还在，就会渗进旁边的格子，0.75 就变成了 0.50。
+# 为什么要先 `relu()`？线性放大会把相邻的数混在一起。如果负数还在，就会渗进旁边的格子，0.75 就变成了 0.50。
 #
 # 图像要用 `bilinear`，也就是横竖各做一次 `linear`。它只收 `N×C×H×W` 的张量，所以求和时要留着通道那一维。
 #
 # </div>
 # <div lang="en">
 #
-# Without `mode` we get the nearest neighbour, `nearest`. It only repeats every number, so the map consists of blocks.
+# Without `mode` we get the nearest neighbour, `nearest`. It repeats every number, so the map consists of blocks.
 # `linear` passes gradually between the numbers, and the peak stays where it was. `align_corners=True` pulls the first
-# and the last number to the borders, and the peak moves with them.
+# and last number to the borders, and the peak moves.
 #
-# Why does `relu()` come first? Enlarging mixes neighbouring numbers. A negative number would leak into the places
-# beside it, and 0.75 becomes 0.50.
+# Why does `relu()` come first? Linear enlarging mixes neighbouring numbers. If a negative number is still there, it
+# leaks into the places beside it, and 0.75 becomes 0.50.
 #
 # For pictures use `bilinear`, which is `linear` in both directions. It takes only `N×C×H×W`, so keep the channel
-# dimension when you add up.
+# dimension in the sum.
 #
 # </div>
 #
@@ -455,7 +455,7 @@ print("bilinear:", tuple(maps.shape), "to", tuple(enlarged.shape))
 # </div>
 # <div lang="en">
 #
-# Now put the three steps together, in a function that shows where the network looks.
+# Now put the three steps together. Given pictures and a class for each, your function shows where the network looks.
 #
 # Write `grad_cam(model, layer, images, labels)`. It takes the weighted sum, then `relu()`, then enlarges bilinearly,
 # and returns `N×H×W`, as high and as wide as `images`.
@@ -696,7 +696,7 @@ check("11.3", hit_rate)
 #
 # 现在可以量一量，训练好的网络指得有多准。11.2 节说过，它在 `block4` 的权重就是 `head.weight / 64`。所以这里连反向传播都不需要，一个前向钩子就能给出全部热图。这个做法叫 CAM（class activation mapping），是 Grad-CAM 的前身。
 #
-# 我们用 CAM 给两个网络各画 500 张热图。一个是训练好的，另一个是随机权重的，什么都没有学过。**先猜**：训练好的网络从没见过框，能命中多少？
+# 我们用 CAM 给两个网络各画 500 张热图。一个是训练好的，另一个是随机权重的，什么都没有学过。**先猜**：随机权重的命中率，比永远指着正中间的高还是低？然后再看，从没见过框的那个训练好的网络命中多少。
 #
 # </div>
 # <div lang="en">
@@ -706,7 +706,8 @@ check("11.3", hit_rate)
 # method is called CAM (class activation mapping), and it came before Grad-CAM.
 #
 # With CAM we make 500 maps of each of two networks: the trained one, and one with random weights, which has learnt
-# nothing at all. **Guess first**: how often does the trained network hit, although it has never seen a box?
+# nothing at all. **Guess first**: do random weights hit more or less often than always pointing at the middle? Then see
+# how often the trained network hits, although it has never seen a box.
 #
 # </div>
 
@@ -984,7 +985,7 @@ check("11.4", channel_effect)
 #
 # 预测有两种。第一种和 Grad-CAM 一样，一个通道一个权重：通道 $c$ 的贡献是 $w_c$ 乘以 $A_c$ 各处之和。第二种不取平均，而是逐处用梯度乘 $A_c$，再加起来。
 #
-# 我们在 `block4` 比一次，在更靠前的 `block2` 再比一次。准不准，看预测和实验的相关系数：1 是步调一致，0 是毫不相干。**先猜**：在 `block2`，第一种预测准吗？
+# 我们在 `block4` 比一次，在更靠前的 `block2` 再比一次。准不准，看预测和实验的相关系数：1 是步调一致，0 是看不出这种步调。**先猜**：在 `block2`，第一种预测准吗？
 #
 # </div>
 # <div lang="en">
@@ -996,9 +997,9 @@ check("11.4", channel_effect)
 # times the sum of $A_c$ over all places. The second takes no average. It multiplies gradient and $A_c$ place by place
 # and adds up the products.
 #
-# We do this at `block4`, and again at `block2`, earlier in the network. A prediction is judged by its correlation
-# with the experiment: 1 means that the two rise and fall together, and 0 that they have nothing in common. **Guess
-# first**: how good is the first prediction at `block2`?
+# We do this at `block4`, and again at `block2`, earlier in the network. A prediction is judged by its correlation with
+# the experiment: 1 means that the two rise and fall together, and 0 that there is no such tendency. **Guess first**:
+# how good is the first prediction at `block2`?
 #
 # </div>
 
@@ -1059,15 +1060,14 @@ for ax, channel in zip(axes[1:], (best, worst), strict=True):
 # </div>
 # <div lang="en">
 #
-# At `block4` both predictions have a correlation of 1.00. They cannot fail there, because everything behind it is
-# linear.
+# At `block4` both predictions have a correlation of 1.00. They cannot fail, because everything behind it is linear.
 #
 # The figure shows two of its channels. The one in the middle is bright on the cross, and without it the logit of the
 # cross falls. The one on the right is bright on the triangle, and without it the logit of the cross rises.
 #
 # At `block2` the gradient differs from place to place. If it is averaged into one weight, the correlation drops to
-# 0.07 and predicts next to nothing, while place by place it is still 0.96. Grad-CAM has only one weight per channel.
-# This is one reason why it is commonly used at the last block of convolutions.
+# 0.07, so the prediction is worth next to nothing, while place by place it is still 0.96. Grad-CAM has only one weight
+# per channel. This is one reason why it is commonly used at the last block of convolutions.
 #
 # Now try it by hand. `GradCamPlayground` uses the same kind of hooks. You can drag a shape, click a class to see its
 # heat map, or click a channel to switch it off, and the rest follows at once. **Find out**: which two shapes, put
@@ -1107,7 +1107,7 @@ GradCamPlayground(
 #
 # <div lang="zh">
 #
-# 第 05 课的 `record` 并没有什么秘密，它用的就是你写的这些钩子，源码在 [`hookedu/hooks/capture.py`](../hookedu/hooks/capture.py)。它把特征图和梯度都留下来，所以放大之前的 Grad-CAM，用它只要几行。
+# 第 05 课的 `record` 并没有什么秘密，它用的就是你写的这些钩子。源码从 [`hookedu/hooks/capture.py`](../hookedu/hooks/capture.py) 读起，钩子本身在旁边的 `taps.py`。写上 `gradients=True`，它就把特征图和梯度都留下来，所以放大之前的 Grad-CAM，用它只要几行。
 #
 # 钩子都取下来了，可是模型已经不是原来的样子，因为每次 `backward()` 都往参数的 `.grad` 里加了数。如果接下来要训练，请先调用 `model.zero_grad()`。
 #
@@ -1115,8 +1115,9 @@ GradCamPlayground(
 # <div lang="en">
 #
 # There is no secret in the `record` of lesson 05: it does what you have just done, with the same hooks, and you can
-# read it in [`hookedu/hooks/capture.py`](../hookedu/hooks/capture.py). Since it keeps both maps and gradients,
-# Grad-CAM, up to the enlarging, takes only a few lines with it.
+# begin to read it in [`hookedu/hooks/capture.py`](../hookedu/hooks/capture.py); the hooks themselves are in `taps.py`
+# beside it. With `gradients=True` it keeps both maps and gradients, so Grad-CAM, up to the enlarging, takes only a few
+# lines with it.
 #
 # Although all hooks have come off, the model is not what it was, because every `backward()` added to the `.grad` of
 # its parameters. So before you train on, call `model.zero_grad()`.

@@ -219,7 +219,7 @@ for kept in list(alive):
 #
 # 反向传播用的数，常常不必那么精确。所以内存不够时，可以存得粗略一些：float32 的数存成 float16，只占一半地方，用的时候再变回来。
 #
-# 写 `half_saved(counts)`，返回一个这样做的上下文管理器。在它里面，autograd 要存的 float32 张量都用 `half()` 存成 float16，权重也一样；太大的数就让它变成 `inf`。其他类型的张量不改数值，但要先从图上断开再留下，否则又会绕成上面那一圈。
+# 写 `half_saved(counts)`，返回一个这样做的上下文管理器。在它里面，autograd 要存的 float32 张量都用 `half()` 存成 float16，权重也一样；太大的数就让它变成 `inf`。其他类型的张量，类型和数值都不改，但要先从图上断开，否则又会绕成上面那一圈。
 #
 # 到底省了多少，要数一数字节。`counts` 传进来时是 `{"saved": 0, "kept": 0}`。每次交给 `pack` 一个张量，就把它的字节数（`tensor.nbytes`）加到 `saved`，再把真正留下的那个的字节数加到 `kept`。不论张量是什么类型，也不论以前来过没有，都这样加。
 #
@@ -233,8 +233,8 @@ for kept in list(alive):
 #
 # Write `half_saved(counts)`, which returns a context manager that does so. Inside it, every float32 tensor that
 # autograd saves, weights included, is turned into float16 by `half()`, and back into float32 when it is used. Let
-# numbers too large for float16 become `inf`. A tensor of another type keeps its numbers, but detach it, or it may form
-# the ring described above.
+# numbers too large for float16 become `inf`. A tensor of another type keeps type and numbers, but detach it, or it may
+# form the ring described above.
 #
 # How much does this gain? To find out, you count bytes in `counts`, which comes in as `{"saved": 0, "kept": 0}`. Each
 # time `pack` gets a tensor, add its bytes (`tensor.nbytes`) to `saved`, and the bytes of the tensor that is really kept
@@ -595,7 +595,7 @@ print("one step, batches that BatchNorm counted:", block[0].num_batches_tracked.
 #
 # 检查点用时间换内存。换掉多少时间，要看哪些层又运行了一遍，而这可以用钩子来数。
 #
-# 写 `count_recomputed(model, x)`，数出每一层重算了几次。用 `use_reentrant=False` 的检查点运行 `model` 一次，再对输出之和做反向传播，梯度照常加到 `.grad` 上。
+# 写 `count_recomputed(model, x)`，数出每个直接子模块重算了几次。用 `use_reentrant=False` 的检查点运行 `model` 一次，再对输出之和做反向传播，梯度照常加到 `.grad` 上。
 #
 # 返回一个字典，键是每个直接子模块的名字，值是它在反向传播期间**开始**运行了几次，没有就是 0。要数开始而不是结束，因为重算停在哪一层，哪一层就没有运行完。最后不要留下钩子。
 #
@@ -604,8 +604,9 @@ print("one step, batches that BatchNorm counted:", block[0].num_batches_tracked.
 #
 # Checkpointing pays for memory with time. How much time depends on which layers run again, and hooks can count that.
 #
-# Write `count_recomputed(model, x)`, which does this for the children of a model. Run `model` once under checkpointing
-# with `use_reentrant=False`, and then call backward on the sum of its output, which adds gradients to `.grad` as usual.
+# Write `count_recomputed(model, x)`, which counts this for the children of a model. Run `model` once under
+# checkpointing with `use_reentrant=False`, and then call backward on the sum of its output, which adds gradients to
+# `.grad` as usual.
 #
 # Return a dictionary from the name of each direct child to how many times that child **started** during backward, or 0
 # if it never did. Count starts and not ends, because a layer in which recomputation stops does not finish. Leave no
@@ -726,7 +727,7 @@ _ = ax.legend()
 # to 2 tensors higher, because backward also needs room for the gradients and temporary results that it is working on,
 # and these are not in the formula.
 #
-# Why do both ends gain so little? With only 1 segment, backward begins by computing all 16 blocks again and holds them
+# Why do both ends gain nothing? With only 1 segment, backward begins by computing all 16 blocks again and holds them
 # all at once. With 16 segments, as many inputs are kept as there would have been intermediate results.
 #
 # </div>
@@ -797,7 +798,7 @@ print("b.nbytes:", b.nbytes, "| its storage:", b.untyped_storage().nbytes())
 #
 # 真跑一个大模型之前，最好先知道装不装得下。写 `forecast(build, shape)`，它不占那么多内存，就能预计一次前向传播会让 autograd 留下多少字节。`build()` 造出模型，`shape` 是输入的形状（float32，不要梯度）。
 #
-# 做法是在 meta 设备上造模型和输入，各造一次，再在 `saved_tensors_hooks` 里运行一次模型。`forward` 里不会新建张量，也不会丢掉算出的结果；运行在不在 `torch.device` 里面都行。
+# 做法是在 meta 设备上造模型和输入，各造一次，再在 `saved_tensors_hooks` 里运行一次模型。模型的 `forward` 不会凭空造张量（例如 `torch.zeros`），也不会丢掉算出的结果；运行在不在 `torch.device` 里面都行。
 #
 # 返回存下的内存（storage）一共多少字节：
 #
@@ -813,8 +814,9 @@ print("b.nbytes:", b.nbytes, "| its storage:", b.untyped_storage().nbytes())
 # bytes autograd will keep after one forward pass, without taking up that memory. `build()` makes the model, and
 # `shape` is the shape of its input (float32, no gradient).
 #
-# On the meta device, make the model and its input, once each, and run the model once inside `saved_tensors_hooks`. Its
-# `forward` creates no tensors from nothing and discards no result; the run itself may stand inside `torch.device` or after it.
+# On the meta device, make the model and its input, once each, and run the model once inside `saved_tensors_hooks`. The
+# model's `forward` creates no tensors from nothing, as `torch.zeros` does, and discards no result; the run itself may
+# stand inside `torch.device` or after it.
 #
 # Return how many bytes of memory (storage) were saved in all:
 #

@@ -22,7 +22,7 @@ LanguageToggle()
 #
 # 办法有两个：要么先挂钩子再编译，要么用 `set_stance("force_eager")`，让模型暂时照普通的 Python 运行。
 #
-# 那么，先挂钩子就保险了吗？下面两个模型是同一个类的，各层也一样。`one` 和 8.9 节一样，先编译、运行；`two` 先挂钩子，后编译。**先猜**：`two` 的钩子触发不触发？如果挂在编译好的模型**自己**身上呢？
+# 那么，先挂钩子就保险了吗？下面两个模型是同一个类的，各层也一样。`one` 和 8.9 节一样，先编译、运行；`two` 先挂钩子，后编译。**先猜**：`two` 的钩子触发不触发？然后再看，挂在编译好的模型**自己**身上的又怎样。
 #
 # </div>
 # <div lang="en">
@@ -39,7 +39,7 @@ LanguageToggle()
 #
 # Are you safe, then, if you register the hook first? We try it with two models of the same class, with the same layers.
 # `one` is compiled and run first, as in section 8.9. `two` gets its hook before it is compiled. **Guess first**: does
-# the hook of `two` fire? And does a hook on the compiled model **itself** fire?
+# the hook of `two` fire? Then see whether a hook on the compiled model **itself** does.
 #
 # </div>
 
@@ -106,7 +106,7 @@ print("on the compiled model itself, len(seen):", len(seen))
 # %% [markdown]
 # <div lang="zh">
 #
-# 假设钩子挂得及时，已经编译进去了，这样就没事了吗？编译好的代码有它所依据的假设，假设变了，代码就作废。而钩子里的 `seen.append(...)`，每次调用都让 `seen` 变长。这要付出多大的代价，我们来数一数编译的次数：下面的 `backend` 每编译一次就被调用一次，收到的是编译出来的图。
+# 假设钩子挂得及时，已经编译进去了，这样就没事了吗？编译好的代码有它所依据的假设，假设不成立的时候，这份代码就不能用。而钩子里的 `seen.append(...)`，每次调用都让 `seen` 变长。这要付出多大的代价，我们来数一数编译的次数：下面的 `backend` 每编译一次就被调用一次，收到的是编译出来的图。
 #
 # 我们试两种钩子，各调用 5 次。先用 `keep`，再用 `torch.compiler.disable(keep)`，它让钩子留在编译之外。**先猜**：用 `keep` 做钩子，5 次调用一共编译几次？
 #
@@ -304,7 +304,7 @@ check("13.1", watched)
 #
 # 一个编译好的模型正在使用，你想知道其中一层对某个输入给出了什么，又不能惊动模型。
 #
-# 写 `layer_output(compiled, name, x)`，它返回名为 `name` 的层在输入 `x` 时的输出，不连计算图。`compiled` 已经编译过、运行过。层用 `compiled.get_submodule(name)` 取。
+# 写 `layer_output(compiled, name, x)`，它返回模型收到输入 `x` 时，名为 `name` 的那一层的输出，不连计算图。`compiled` 已经编译过、运行过。层用 `compiled.get_submodule(name)` 取。
 #
 # - 这一层后面可能有就地的操作。
 # - 不要重新编译，不留下钩子，不改 `training`，调用者用 `set_stance` 设的也照旧，出了异常也一样。
@@ -317,8 +317,8 @@ check("13.1", watched)
 # disturbing the model.
 #
 # Write a function that tells you, `layer_output(compiled, name, x)`. The model `compiled` has been compiled and has
-# run. The function returns what its layer called `name` puts out for the input `x`, without the computation graph. You
-# get the layer with `compiled.get_submodule(name)`.
+# run. It returns what the model's layer called `name` puts out when the model gets the input `x`, without the
+# computation graph. You get the layer with `compiled.get_submodule(name)`.
 #
 # - The layer that follows may work in place.
 # - Do not compile again, leave no hook behind, and change neither `training` nor what the caller chose by `set_stance`,
@@ -431,7 +431,7 @@ for rank, printed in enumerate(run_ranks(start + script)):
 #
 # 所以，如果在这样的钩子里裁剪，裁的是各自的梯度，而不是平均后的梯度。
 #
-# 在钩子里更新权重就更糟了。每个进程都照自己的梯度走了一步，原来一样的两份拷贝从此各走各的，一边是 `-1`，一边是 `-10`，而且没有任何报错。
+# 在钩子里更新权重就更糟了。每个进程都照自己的梯度走了一步，原来一样的两份拷贝从此各走各的，第一个权重一边是 `-1`，一边是 `-10`，而且没有任何报错。
 #
 # </div>
 # <div lang="en">
@@ -742,7 +742,7 @@ for rank, printed in enumerate(run_ranks(start + sharding + script)):
 #
 # 这三处里，只有前置钩子看得到整个权重。到了你的前向钩子里，已经晚了：`fully_shard` 的前向钩子注册在先，也就先触发，把别的片放掉了。所以这时 `weight` 又是 `DTensor`，`.shape` 说的是整个的形状，手里却只有一片。`.grad` 也是这样。
 #
-# 参数上的张量钩子一次也不触发，也不报错。它等的是这个参数的梯度，可是参与计算的是另一个张量，是临时凑齐的。post-accumulate 钩子照常触发（torch 2.15.0）。
+# 这里，参数上的张量钩子一次也没有触发，也不报错。它等的是流到这个参数的梯度，可是这一层计算时用的是另一个张量，是临时凑齐的。post-accumulate 钩子照常触发（torch 2.15.0）。
 #
 # </div>
 # <div lang="en">
@@ -753,8 +753,8 @@ for rank, printed in enumerate(run_ranks(start + sharding + script)):
 # In your hook, `weight` is therefore a `DTensor` again. Its `.shape` is that of the whole, but the process holds only
 # one piece. The same goes for `.grad`.
 #
-# A tensor hook on the parameter never fires. It waits for a gradient of this parameter, but the layer computes with
-# another tensor, which was gathered for the moment. No error tells you.
+# Here, a tensor hook on the parameter does not fire. It waits for a gradient that flows into this parameter, but the
+# layer computes with another tensor, which was gathered for the moment. No error tells you.
 #
 # A post-accumulate hook fires as usual (torch 2.15.0).
 #

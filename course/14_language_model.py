@@ -498,7 +498,7 @@ _ = ax.legend()
 #
 # 我们有两个提示，`clean` 和 `corrupted`，它们只差一个词，答案却相反。先让模型读 `clean`，把每一块之后的残差流留下来。再让它读 `corrupted`，半路上只改动一处：把**一块之后、一个词上**的残差流，换成刚才留下的。后面的块照常运行。
 #
-# 如果答案变成了 `clean` 的答案，那么光凭这一处的信息，就足以决定答案。如果答案没有变，那么光凭这一处还不够。这个办法叫激活修补（activation patching）。
+# 如果答案变成了 `clean` 的答案，那么只换这一处，就足以让答案翻过来。如果答案没有变，那么只换这一处还不够。这个办法叫激活修补（activation patching）。
 #
 # </div>
 # <div lang="en">
@@ -511,8 +511,8 @@ _ = ax.legend()
 # one thing: after **one block, at one word**, we replace the stream by the one that we kept. The blocks that follow run
 # as usual.
 #
-# If the answer turns into that of `clean`, then the information at this one place is enough to decide it. If the answer
-# stays as it was, then this place alone is not enough. The method is called activation patching.
+# If the answer turns into that of `clean`, then a change at this one place is enough to turn it round. If the answer
+# stays as it was, then a change at this place alone is not enough. The method is called activation patching.
 #
 # </div>
 
@@ -791,7 +791,7 @@ _ = fig.colorbar(image, label="restored")
 #
 # 在 `attention.out` 的输入里，各个头的结果并排放着，每个头占 16 列。所以用前置钩子把一个头的 16 列改成 0，就关掉了这个头。
 #
-# 第二段代码倒过来做，不关掉头，而是换上好的结果。模型读 `corrupted` 时，`put_head` 把一个头在最后一个词上的结果，换成读 `clean` 时的。
+# 第二段代码倒过来做，不是去掉一个头的结果，而是换上它在另一个故事里的结果。模型读 `corrupted` 时，`put_head` 把一个头在最后一个词上的结果，换成读 `clean` 时的。
 #
 # 在 Anna 给球的故事里，模型说 Ben，所以 Anna 与 Ben 的 logit 之差是负的。如果 16 个头每次只关掉一个，有几个头能让这个差变成正的？**先猜。**
 #
@@ -805,8 +805,9 @@ _ = fig.colorbar(image, label="restored")
 # In the input of `attention.out`, the results of the heads stand side by side, 16 columns each. So a pre-hook can
 # switch a head off by setting its 16 columns to 0.
 #
-# The second cell does the reverse: instead of switching a head off, it gives it a better result. While the model reads
-# `corrupted`, `put_head` replaces the result of one head at the last word by its result for `clean`.
+# The second cell does the reverse: instead of taking a head's result away, it puts in the one from the other story.
+# While the model reads `corrupted`, `put_head` replaces the result of one head at the last word by its result for
+# `clean`.
 #
 # In the story in which Anna gives, the model says Ben, so the logit of Anna minus that of Ben is negative. If the 16
 # heads are switched off one at a time, how many of them make this difference positive? **Guess first.**
@@ -956,7 +957,7 @@ for name in x:
 #
 # 从词嵌入里读不出天气，因为在哪个故事里 `the` 都是同一个 `the`。第 0 块之后，探针就读得出来了，而且一个也没有读错。对照却在哪一层都是瞎猜。
 #
-# 括号里的数，是在训练用过的故事上测的。在那里，连对照也像知道些什么。所以一定要换别的故事来测。
+# 括号里的数，是在训练用过的故事上测的。在那里，从第 0 块之后起，连对照也像知道些什么。所以一定要换别的故事来测。
 #
 # 不过，探针读得出来，不等于模型用了它。模型用没用，要靠修补或者引导来查。
 #
@@ -966,8 +967,8 @@ for name in x:
 # From the embedding the weather cannot be read, because `the` is the same `the` in every story. After block 0, however,
 # the probe reads it without a mistake, while the control only guesses at every layer.
 #
-# The numbers in brackets come from the stories that the probe was fitted to. There, even the control seems to know
-# something. That is why we test on other stories.
+# The numbers in brackets come from the stories that the probe was fitted to. There, after block 0, even the control
+# seems to know something. That is why we test on other stories.
 #
 # Still, the model need not use what a probe can read. Whether it does, patching or steering can show.
 #
@@ -1067,7 +1068,7 @@ for strength in [0, 1, 2]:
 # - 强度是 0 时，输出一位不差，正好拿来比较。
 # - 可以一个套一个，各加各的。
 # - 梯度照样流过。这一课关掉了梯度，自己试的时候用 `with torch.enable_grad():`。
-# - 不要就地改动块的输出，因为别的代码也拿着残差流的这个张量。
+# - 不要就地改动块的输出，因为别的钩子也许还拿着残差流的这个张量。
 #
 # </div>
 # <div lang="en">
@@ -1082,7 +1083,7 @@ for strength in [0, 1, 2]:
 # - At strength 0 the output must be the same to the last bit, so that you can compare with it.
 # - One such context may stand inside another, and then each adds its own.
 # - Gradients flow as usual. This lesson has switched them off, so use `with torch.enable_grad():` to try.
-# - Do not change a block's output in place, because other code holds this tensor of the residual stream as well.
+# - Do not change a block's output in place, because other hooks may hold this tensor of the residual stream as well.
 #
 # </div>
 
@@ -1114,7 +1115,7 @@ check("14.5", steering)
 #
 # 模型要生成一段话，就反复猜下一个词，每次把猜到的词接在后面。
 #
-# 如果每猜一个词，都把前面的词重新读一遍，就太浪费了。后面的词看前面的一个词，靠的是注意力为它算出的两个向量，叫键和值。所以每块都把键和值存进缓存（`Cache`），下一步只要送一个新词进去。
+# 如果每猜一个词，都把前面的词重新读一遍，就太浪费了。后面的词看前面的一个词，靠的是每块的注意力为它算出的两个向量，叫键和值。所以每块都把键和值存进缓存（`Cache`），下一步只要送一个新词进去。
 #
 # 这样一来，一块每次看到的词就不一样多了。假设提示有 10 个词，要生成 5 个词。挂在一块上的钩子会触发几次，每次看到几个词？**先猜。**
 #
@@ -1123,9 +1124,9 @@ check("14.5", steering)
 #
 # To generate text, a model guesses the next word again and again, and appends each one to what it has read.
 #
-# It would be wasteful to read all earlier words anew for every guess. What later words need from an earlier one are two
-# vectors that attention has computed for it, its key and its value. So each block stores keys and values in a `Cache`,
-# and the next step sends in just one new word.
+# It would be wasteful to read all earlier words anew for every guess. What later words need from an earlier one are, in
+# each block, two vectors that attention has computed for it: its key and its value. So each block stores keys and
+# values in a `Cache`, and the next step sends in just one new word.
 #
 # This means that a block does not see equally many words in every call. Suppose the prompt has 10 words, and 5 words
 # are to be generated. How often does a hook on a block fire, and how many words does it see each time? **Guess first.**
@@ -1177,7 +1178,7 @@ print("and later? kept by the hook:", kept[-1].any().item(), " by record():", re
 # %% [markdown]
 # <div lang="zh">
 #
-# 再看缓存。钩子留下了 `keys[0]`，却没有拷贝，所以最后一次留下的就是缓存自己的张量。后来我们把缓存就地清零，钩子留下的也就全成了零。`any()` 查的是还有没有不是零的数，在这里给出 `False`。
+# 再看缓存。钩子留下了 `keys[0]`，却没有拷贝，所以最后一次留下的就是缓存自己的张量。后来我们把缓存里的这个张量就地清零，钩子最后一次留下的也就全成了零。`any()` 查的是还有没有不是零的数，在这里给出 `False`。
 #
 # `record()` 留下的是一份拷贝，所以那些数还在，`any()` 给出 `True`。
 #
@@ -1187,8 +1188,8 @@ print("and later? kept by the hook:", kept[-1].any().item(), " by record():", re
 # <div lang="en">
 #
 # The cache needs care. The hook kept `keys[0]` without copying it, so what it kept in the last call is the cache's own
-# tensor. Then we set the cache to zero in place, and what the hook had kept became zero as well. `any()` tells whether
-# some number is not zero, and here it gives `False`.
+# tensor. Then we set this tensor of the cache to zero in place, and so what the hook had kept last became zero as well.
+# `any()` tells whether some number is not zero, and here it gives `False`.
 #
 # `record()` had made a copy, so its numbers are still there, and `any()` gives `True`.
 #
@@ -1320,7 +1321,7 @@ print("and later? kept by the hook:", kept[-1].any().item(), " by record():", re
 #
 # 这一课的实验，在真正的大模型上也有人做，而且有现成的工具。TransformerLens 给几十种语言模型里的这些位置起了统一的名字，所以同一段代码可以用在不同的模型上。nnsight 可以在远程服务器上的大模型里做这样的实验，模型不必放进你自己的机器。
 #
-# 用探针，先要想好找哪一样信息。稀疏自编码器（SAE）不必先想好：它把残差流拆成人看得懂的特征。
+# 用探针，先要想好找哪一样信息。稀疏自编码器（SAE）不必先想好：它把残差流拆成许多特征，其中不少人看得懂。
 #
 # 如果你对引导感兴趣，可以搜索 activation addition 和 contrastive activation addition。不论读什么，都看看作者怎样做对照。
 #
@@ -1333,7 +1334,7 @@ print("and later? kept by the hook:", kept[-1].any().item(), " by record():", re
 # machine.
 #
 # For a probe, you have to decide beforehand what to look for. A sparse autoencoder (SAE) needs no such decision: it
-# takes the residual stream apart into features that people can understand.
+# takes the residual stream apart into features, many of which people can understand.
 #
 # If steering is what interests you, search for activation addition and contrastive activation addition. Whatever you
 # read, look at how the authors use controls.

@@ -143,8 +143,8 @@ for name, norm in gradient_norms(admit(2, "vanishing")).items():
 # </div>
 # <div lang="en">
 #
-# The gradient shrinks layer by layer. Each layer makes it smaller by a factor of about three to five, as far as one
-# printed digit can tell. So no single layer is to blame.
+# The gradient shrinks layer by layer. Each layer makes it smaller by a factor of about three to five, but one printed
+# digit tells this only roughly. So no single layer is to blame.
 #
 # We measure the gradient with respect to the **output** of a layer, and not the `.grad` of its parameters. This is
 # more useful, because layers without parameters have such a gradient as well.
@@ -361,7 +361,8 @@ for fault in (HEALTHY, "rate_too_high", "vanishing", "forgotten_hook"):
 # <div lang="en">
 #
 # The first weight of the healthy patient moves by less than a thousandth of its size in one step here, and with this we
-# compare the others. If the learning rate is too high, the same weight moves by about two tenths of its size.
+# compare the others. In the patient whose learning rate is too high, the same weight moves by about two tenths of its
+# size.
 #
 # With vanishing gradients it is the other way round. So little gradient reaches the first weight that hardly anything
 # moves it, and it stays almost where it was.
@@ -488,7 +489,7 @@ print(f"loss is nan in {len(steps)} of {len(losses)} steps, from step {steps[0]}
 #
 # 第一层的输出里，只有一个样本是坏的。可是批归一化要用整批数据来算均值，所以只过一层，整批样本就全坏了。接着，反向传播和优化器把 `nan` 带进权重，从此每一步都是 `nan`。
 #
-# 所以一定要看得及时。哪怕只晚一步，甚至只晚一层，从激活里就再也看不出坏的是哪一条数据了。
+# 所以在这里，一定要看得及时。哪怕只晚一步，甚至只晚一层，从激活里就再也看不出坏的是哪一条数据了。
 #
 # </div>
 # <div lang="en">
@@ -497,8 +498,8 @@ print(f"loss is nan in {len(steps)} of {len(losses)} steps, from step {steps[0]}
 # layer later all samples are bad. Backward and the optimizer step then carry the `nan` into the weights, and from
 # there on every step is `nan` as well.
 #
-# So you have to look in time. One step later, or even one layer later, the activations no longer tell which piece of
-# data was broken.
+# So you have to look in time here. One step later, or even one layer later, the activations no longer tell which piece
+# of data was broken.
 #
 # </div>
 
@@ -747,7 +748,7 @@ for fault, panel in panels.items():
 #
 # Most faults show at a glance. In `vanishing` the gradients become smaller on their way back to the first layer, so
 # `first/last` is small. In `exploding` they become larger, and `first/last` is large. Such gradients then make its
-# updates too large, and in the end there is a `nan`.
+# updates too large, and soon there is a `nan`.
 #
 # A learning rate that is too high makes the updates too large as well. But in `rate_too_high` the gradients are not to
 # blame, and you can see that in the table: `first/last` is normal.
@@ -759,7 +760,7 @@ for fault, panel in panels.items():
 #
 # 有两个病人各有一层不动，要看梯度才分得开。`frozen_layer` 的那一层有梯度；`detached_branch` 的那一层没有，紧跟着的激活函数也没有。
 #
-# 还有两个病人，表里直接写着病名：`dying_relus` 有死掉的单元；`bad_sample` 有 `nan`，它别的数都正常。
+# 还有两个病人，只看一列就够了：`dying_relus` 有死掉的单元；`bad_sample` 有 `nan`，它别的数都正常。
 #
 # `shuffled_labels` 和 `norm_in_eval` 的数都像健康的。`forgotten_hook` 这次像轻一点的梯度消失，但是换一个钩子，也可能什么都看不出。这三种故障各要一件别的仪表，我们在 15.8 节末尾再加。现在先比较容易混淆的几种。
 #
@@ -770,8 +771,8 @@ for fault, panel in panels.items():
 # this layer, and yet the layer does not move. In `detached_branch` no gradient gets there, so nothing could move it.
 # The activation function right behind it gets none either.
 #
-# With two more, the table names the fault itself. `dying_relus` has units that are dead. `bad_sample` has a `nan`,
-# while all its other numbers are normal.
+# With two more, one column gives the fault away. `dying_relus` has units that are dead. `bad_sample` has a `nan`, while
+# all its other numbers are normal.
 #
 # Three patients remain. `shuffled_labels` and `norm_in_eval` have numbers like the healthy one's. `forgotten_hook`
 # looks like mild vanishing this time, but another hook may not show in the table at all.
@@ -828,7 +829,7 @@ for fault in ("vanishing", "frozen_layer", "detached_branch"):
 #
 # 上面印出来的 `0.0` 也是第一层，却有梯度。它是另一种冻结：没有放进优化器。
 #
-# 最前面的层如果没有参数，也没有梯度，那却是健康的。
+# 没有梯度也不一定是病：最前面的层要是没有参数，就没有梯度，它却是健康的。
 #
 # 用的是哪种优化器，也有关系。Adam 会把很小的梯度放大，所以梯度消失时更新比例并不小，只有看梯度才看得出来（第 10 课）。
 #
@@ -885,7 +886,9 @@ for fault in (HEALTHY, "exploding", "rate_too_high"):
 # %% [markdown]
 # <div lang="zh">
 #
-# 要在走第一步之前看。那时 `rate_too_high` 的损失和梯度都还正常，和健康的一样，因为把它弄坏的正是第一步。`exploding` 却一开始就病了：它的梯度越靠近输入越大，这个病人的损失也已经大得离谱。损失不如梯度可靠，因为激活函数是 tanh 的网络，损失可能看不出来。
+# 要分清这两个病人，就在走第一步之前看。那时 `rate_too_high` 的损失和梯度都还正常，和健康的一样，因为把它弄坏的正是第一步。`exploding` 却一开始就病了：它的梯度越靠近输入越大，这个病人的损失也已经大得离谱。
+#
+# 这两样里，梯度比损失可靠：网络的激活函数要是 tanh，从损失里可能看不出来。
 #
 # 更新比例不能单独看，因为两个病人的都很大。只有更新比例很大，而梯度之比正常，才是学习率的错。
 #
@@ -906,13 +909,13 @@ for fault in (HEALTHY, "exploding", "rate_too_high"):
 #
 # <div lang="zh">
 #
-# 再来比较 `shuffled_labels` 和健康的病人。这个网络本身没有病，只是标签被打乱了。**先猜一猜**：从激活、梯度、更新比例里的哪一样，看得出来？
+# 再来比较 `shuffled_labels` 和健康的病人。这个网络本身没有病，只是标签被打乱了。**先猜一猜**：在第一步里，从激活、梯度、更新比例里的哪一样，看得出来？
 #
 # </div>
 # <div lang="en">
 #
 # Next we compare `shuffled_labels` with the healthy patient. Nothing is wrong with this network; only the labels have
-# been shuffled. **Guess first**: which of activations, gradients and update ratios shows it?
+# been shuffled. **Guess first**: in the first step, which of activations, gradients and update ratios shows it?
 #
 # </div>
 
@@ -931,7 +934,9 @@ for fault in (HEALTHY, "shuffled_labels"):
 # %% [markdown]
 # <div lang="zh">
 #
-# 三样都看不出来。开始的时候，网络还什么都没有学，标签对不对，对它来说差不多。所以这个病人的激活、梯度、更新比例都和健康的几乎一样。上面印出了梯度和更新比例，激活则在猜题里比过。
+# 在第一步里，三样都看不出来。这时网络还什么都没有学，对的标签也不比打乱的更合它的输出。所以这个病人的梯度和更新比例，也就是上面印出来的，都和健康的几乎一样。
+#
+# 激活更不用说：前向传播根本不看标签。
 #
 # 可是网络什么也没有学到：损失停在 $\ln C$ 附近，而从 $C$ 个类别里瞎猜，损失就是这么大。别的病也会让网络学不到东西，所以要先排除其他所有的病，才轮到怀疑数据。
 #
@@ -940,9 +945,9 @@ for fault in (HEALTHY, "shuffled_labels"):
 # </div>
 # <div lang="en">
 #
-# None of the three shows it. At first the network has learnt nothing, so right labels fit its output no better than
-# shuffled ones. Its gradient and its update ratio, printed above, are therefore nearly those of the healthy patient. So
-# are its activations, which the guess compared.
+# In the first step, none of the three shows it. The network has learnt nothing yet, so right labels fit its output no
+# better than shuffled ones. Its gradient and its update ratio, printed above, are therefore nearly those of the healthy
+# patient. The activations do not depend on the labels at all in this step.
 #
 # The fault comes out in training, because the network learns nothing. Its loss stays near $\ln C$, which is what
 # guessing gives with $C$ classes. But other faults may keep a network from learning, too. So suspect the data only
@@ -1220,7 +1225,7 @@ panel
 #
 # 前面各层的更新比例，也比 `hidden2` 的小一百多倍。这些层几乎没有学，损失照样降，靠的是后面的层。
 #
-# 下面的 `list_hooks` 找到了原因：有一个反向钩子把梯度缩小了。取下它，前面的梯度就回来了，损失也低得多。
+# 下面的 `list_hooks` 找到了原因：有一个反向钩子把梯度缩小了。取下它，前面的梯度就回来了，损失也明显低了。
 #
 # 这个病人用的是 SGD。如果换成 Adam，小梯度会被放大回来（第 10 课），那么露馅的可能就只有梯度了。
 #
@@ -1239,7 +1244,7 @@ panel
 # hardly learn, and the loss comes down thanks to the later ones.
 #
 # `list_hooks` finds the cause below, a backward hook that shrinks gradients. Take it off, and the gradients in front
-# are back and the loss is far lower.
+# are back and the loss is clearly lower.
 #
 # This patient is trained by SGD. Adam would magnify the small gradients again (lesson 10), and then only the
 # gradients might give the hook away.
@@ -1299,7 +1304,7 @@ print("the label was:", patient.fault)
 #
 # <div lang="zh">
 #
-# Andrej Karpathy 在 makemore 课的第三讲里也看更新比例，他的经验是千分之一上下。这个经验说的是训练稳定以后。15.7 节的表看的是第一步，而且只取最大的一层，所以数要大得多。
+# Andrej Karpathy 在 makemore 课的第三讲里也看更新比例，他的经验是千分之一上下。我们在 15.7 节量到的数要大得多，因为他说的是训练稳定以后，我们看的却是第一步，而且只取最大的一层。
 #
 # 这样的数，有现成的工具替你记。`wandb.watch` 记梯度的直方图，如果你要，也记参数的；TensorBoard 则记你写进去的任何东西。如果 `nan` 是在反向传播里产生的，可以用 PyTorch 的 `torch.autograd.detect_anomaly` 去找。
 #
@@ -1312,8 +1317,8 @@ print("the label was:", patient.fault)
 # thousandth. Our table of section 15.7 has far larger numbers, for two reasons. His rule is meant for training that has
 # settled, while our table looks at the first step. And it takes only the layer with the largest ratio.
 #
-# You need not collect such numbers by hand. `wandb.watch` keeps histograms of gradients, and of parameters if you ask
-# for them, while TensorBoard keeps whatever you write to it.
+# There are tools that store such numbers for you. `wandb.watch` keeps histograms of gradients, and of parameters if you
+# ask for them, while TensorBoard keeps whatever you write to it.
 #
 # A `nan` may also arise in backward. To find that, PyTorch has `torch.autograd.detect_anomaly`.
 #
