@@ -57,7 +57,11 @@ def make_case(rng: Draw) -> Case:
         given += f"; {d} = {a} * {b}; {e} = {d} + {a}; "
         given += f"{f} = {e}[0, 0]; {g} = {last_given}; loss = {f} * ({c} * {e}).sum()"
         given += f" + (0 * {g}).sum()" * (rng.turn == 2)
-    order = reversed(tensors) if rng.turn == 1 else tensors
+    order = [*tensors]
+    if rng.turn == 1:
+        order.reverse()
+    elif rng.turn == 2:  # a tensor that keeps no gradient by itself comes first, and another one last
+        order.insert(0, order.pop(3))
     return Case({name: tensors[name] for name in order}, loss, given.replace(".0", ""))
 
 
