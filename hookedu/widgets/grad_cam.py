@@ -102,7 +102,7 @@ def overlay(picture: torch.Tensor, heat: torch.Tensor, high: float) -> torch.Ten
     """Return a picture under a heat map as pixels, (H, W, 3) uint8; `high` is the value of the brightest colour."""
     from matplotlib import colormaps
 
-    share = (heat / high).nan_to_num(0, 0, 0).clamp(0, 1)[..., None] if high > 0 else torch.zeros(1)
+    share = (heat / high).nan_to_num(0, 0, 0).clamp(0, 1)[..., None] if high > 0 else torch.zeros(1, 1, 1)
     colours = torch.from_numpy(colormaps["inferno"](share[..., 0].numpy())[..., :3]).float()
     below = picture.movedim(0, -1)
     return (255 * (below + (colours - below) * _OPACITY * share)).clamp(0, 255).round().to(torch.uint8)

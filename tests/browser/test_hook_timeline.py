@@ -94,9 +94,12 @@ def test_each_hook_flashes_where_it_fires_and_no_box_moves(notebook, theme):
             assert faint(widget.locator("svg"), ".hookedu-model-frame") == []
             if theme == "light":
                 notebook.picture("hook-timeline", notebook.cell("small"))
+                # A click on a button that is just being replaced would be lost.
                 notebook.choose("zh")
+                expect(widget.get_by_role("button", name="播放")).to_be_visible()
                 notebook.picture("hook-timeline.zh", notebook.cell("small"))
                 notebook.choose("en")
+                expect(widget.get_by_role("button", name="Play")).to_be_visible()
     assert [each.strip() for each in seen] == [each.strip() for each in expected]
     assert places(widget) == still and len(pictures) == len(expected)
     expect(forward).to_be_disabled()

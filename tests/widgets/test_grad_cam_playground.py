@@ -16,6 +16,7 @@ from torch import nn
 from hookedu import GradCamPlayground
 from hookedu.language import preference
 from hookedu.models.shapes import CLASSES, draw_shapes, load_model
+from hookedu.widgets.grad_cam import overlay
 from tests.hooks.capture_models import hook_tables
 from tests.widgets.conftest import english_comments, marks, same
 
@@ -117,6 +118,18 @@ def test_the_heat_lies_on_the_shape_that_is_explained():
         widget.explained = name
         column, row = shown(widget)[0]["peak"]
         assert abs(column - x) < 9 and abs(row - y) < 9
+
+
+def test_where_nothing_speaks_for_the_class_the_picture_is_shown_without_heat():
+    model = load_model()
+    with torch.no_grad():
+        model.head.weight.copy_(-model.head.weight.abs())  # every channel speaks against every class
+    widget = playground(model)
+    assert widget.error is None and not widget.heat.any()
+    pixels = (255 * widget.picture.movedim(0, -1)).round().to(torch.uint8)
+    assert torch.equal(overlay(widget.picture, widget.heat, 0.0), pixels)
+    widget.off = [3]
+    assert widget.error is None and not widget.heat.any() and widget.verdicts
 
 
 @pytest.mark.parametrize("off", [[], [2, 40]])

@@ -90,11 +90,11 @@ def in_training():
 def with_dropout():
     torch.manual_seed(0)
     layers = (
-        nn.Conv2d(3, 4, 3),
+        nn.Conv2d(3, 64, 3),
         nn.AdaptiveAvgPool2d(1),
         nn.Flatten(),
-        nn.Dropout(),
-        nn.Linear(4, len(CLASSES)),
+        nn.Dropout(),  # of so many numbers that no two passes drop the same ones
+        nn.Linear(64, len(CLASSES)),
     )
     return nn.Sequential(*layers).train()
 
@@ -107,7 +107,7 @@ def with_dropout():
 def test_where_a_batch_is_not_as_its_pictures_nothing_is_claimed(model, layer, untouched):
     untouched(model)
     widget = playground(model, layer)
-    assert widget.verdicts == [None] * 4 and widget.error is None
+    assert widget.error is None and widget.verdicts and set(widget.verdicts) == {None}
     message, buffers = widget._posted["verdicts"]
     assert message["content"]["mixed"] is True
     assert set(torch.frombuffer(bytearray(buffers[0]), dtype=torch.int32).tolist()) == {UNKNOWN}
