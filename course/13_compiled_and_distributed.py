@@ -868,7 +868,7 @@ with suppress(RanksFailed):  # until you have written it
 # 2. 钩子里的列表一变长，就重新编译，到 8 次为止；`torch.compiler.disable` 让它留在外面，代价是编译断开。
 # 3. DDP 里，参数的钩子看到的是自己的梯度，平均在后。
 # 4. 通信钩子每桶一次，返回 Future：先除再求和，结果到了才读。
-# 5. `fully_shard` 里，手里只有一片；参数上的张量钩子不触发，范数要通信才算得出。
+# 5. `fully_shard` 里，手里只有一片；层里的计算触发不了参数上的张量钩子，范数要通信才算得出。
 #
 # </div>
 # <div lang="en">
@@ -877,7 +877,7 @@ with suppress(RanksFailed):  # until you have written it
 # 2. If a list in a hook grows, the hook is compiled anew each time, up to 8 times. `torch.compiler.disable` keeps the hook outside, at the price of a break in the compiled code.
 # 3. Under DDP, hooks on a parameter see the gradient of their own rank, because the average is taken later.
 # 4. A communication hook is called once for each bucket and returns a Future. Divide before you sum, and read only what has arrived.
-# 5. Under `fully_shard`, a process holds only one piece of a parameter. Tensor hooks on parameters do not fire, and to compute a norm you have to communicate.
+# 5. Under `fully_shard`, a process holds only one piece of a parameter. Tensor hooks on parameters do not fire for what the layers compute, and to compute a norm you have to communicate.
 #
 # </div>
 

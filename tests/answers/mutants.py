@@ -165,17 +165,18 @@ def tried(exercise_id: str, seeds: int = 1, sample: int | None = None) -> list[T
     ]
 
 
-def known(exercise_id: str, seeds: range) -> dict[str, tuple[str, Counter[str]]]:
-    """Check the known answers to an exercise with these first seeds; return what each must hear, and what it heard."""
+def known(exercise_id: str, seeds: range) -> list[tuple[str, str, Counter[str]]]:
+    """Check the known answers to an exercise with these first seeds; return its name, what each must hear, and what it heard."""
     exercise = find(exercise_id)
-    return {
-        f"{a.known_as} at {a.place}": (
+    return [
+        (
+            f"{a.known_as} at {a.place}",
             "correct" if a.mistake is None else f"{a.mistake} {a.points}",
             Counter(said(exercise, a.typed(), n) for n in seeds),
         )
         for a in answers()
         if a.exercise == exercise_id
-    }
+    ]
 
 
 def _mutants_of(task: tuple[str, int]) -> tuple[str, list[Tried], float]:
@@ -183,7 +184,7 @@ def _mutants_of(task: tuple[str, int]) -> tuple[str, list[Tried], float]:
     return task[0], tried(*task), time.monotonic() - begun
 
 
-def _known_of(task: tuple[str, range]) -> tuple[str, range, dict[str, tuple[str, Counter[str]]], float]:
+def _known_of(task: tuple[str, range]) -> tuple[str, range, list[tuple[str, str, Counter[str]]], float]:
     begun = time.monotonic()
     return *task, known(*task), time.monotonic() - begun
 
@@ -203,12 +204,12 @@ def check_known(ids: list[str], seeds: range) -> int:
         for first in range(0, len(seeds), _SEEDS_AT_ONCE)
     ]
     for id, part, found, taken in _in_processes(_known_of, tasks):
-        others = {name: heard for name, (due, heard) in found.items() if set(heard) != {due}}
+        others = [(name, heard) for name, due, heard in found if set(heard) != {due}]
         print(
             f"{id}: {len(found)} answers, first seeds {part.start} to {part.stop - 1}, {len(others)} flip, {taken:.0f} s",
             flush=True,
         )
-        for name, heard in others.items():
+        for name, heard in others:
             print(f"  flips: {name} {dict(heard)}", flush=True)
         flips, checks = flips + len(others), checks + len(found) * len(part)
     print(f"{checks} checks, {flips} flips, {time.monotonic() - begun:.0f} s")

@@ -24,9 +24,9 @@ _ORDERS = [order for order in itertools.permutations(_RUN) if order not in (_RUN
 def make_case(rng: Draw) -> tuple[Chain, torch.Tensor, torch.Tensor]:
     """Return (model, loss, x), after an earlier backward that left twice the gradient of `loss` in every .grad.
 
-    One layer has a buffer, x needs a gradient, and no gradient reaches the parameters of another layer. In turn 0 two gradients have a mean of exactly 0, and a parameter has
-    two names. In turn 1 a layer is used twice, gradients are small, that of one parameter is all zeros,
-    and a parameter that no gradient reaches has one of an earlier time. In turn 2 a
+    One layer has a buffer, x needs a gradient, and no gradient reaches the parameters of another layer. In turn 0 two
+    gradients have a mean of exactly 0, and a parameter has two names. In turn 1 a layer is used twice, gradients are small,
+    that of one parameter is all zeros, and a parameter that no gradient reaches has one of an earlier time. In turn 2 a
     layer is nested, and a parameter belongs to the model itself, which has no .grad yet and gets inf and nan.
     """
     layers: dict[str, nn.Module] = {
