@@ -8,6 +8,7 @@ observations as [kind, where], with `where` as code. The words are under `conduc
 import contextlib
 import functools
 import inspect
+import random
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -126,6 +127,9 @@ class Conduct:
         self.swallowed: list[list[str]] = []
         self._after_error: list[Place] = []
         self._process: ProcessBefore | None = None  # at the latest call; a probe may change it between two
+        # Of Python's RNG, which no probe uses, before the first call: to copy and compare it at each takes two thirds of
+        # the time of watching.
+        self._random: Any = None
 
     @property
     def answer(self) -> Callable[..., Any]:
@@ -152,6 +156,8 @@ class Conduct:
             left |= dict.fromkeys(differences(before, may))
         if self._process:
             left |= dict.fromkeys(self._process.differences({*may, PROCESS, OTHERS}))
+        if RNG not in self._leaves and self._random not in (None, random.getstate()):
+            self._breaches[RNG, "random.getstate()"] = None
         if unrestored:
             return [[UNRESTORED, where] for _, where in left]
         return [list(breach) for breach in self._breaches | left]
@@ -170,6 +176,7 @@ class Conduct:
                 if isinstance(value, nn.Module):
                     models.append(value)
         self._process = process = ProcessBefore(may)
+        self._random = self._random or random.getstate()
         self._inside = True
         try:
             with self._counting(models) as runs:

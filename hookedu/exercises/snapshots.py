@@ -5,7 +5,6 @@ called some twenty times in one check. A difference is told as (kind, where), wi
 """
 
 import functools
-import random
 import sys
 from collections.abc import Callable, Collection
 from typing import Any
@@ -265,11 +264,11 @@ def _settings_now() -> list[Any]:
 
 
 class ProcessBefore:
-    """The state of the process before a call."""
+    """The state of the process before a call, but for Python's RNG."""
 
     def __init__(self, may: Collection[str]) -> None:
         self._settings = _settings_now()
-        self._rng = None if RNG in may else self._rng_now()
+        self._rng = None if RNG in may else torch.get_rng_state()
         self._hooks = [set(table) for table in _GLOBAL_TABLES.values()]
         # The compiler appears when that part of torch is loaded, which is no change.
         self._compiler = sys.modules.get("torch._dynamo.eval_frame")
@@ -281,21 +280,14 @@ class ProcessBefore:
         if PROCESS not in may and (now := _settings_now()) != self._settings:
             pairs = zip(_SETTINGS, self._settings, now, strict=True)
             found += [(PROCESS, name) for name, before, after in pairs if before != after]
-        if RNG not in may:
-            (of_torch, of_python), (torch_now, python_now) = self._rng, self._rng_now()  # type: ignore[misc]
-            if not torch.equal(of_torch, torch_now):
-                found.append((RNG, "torch.get_rng_state()"))
-            if of_python != python_now:
-                found.append((RNG, "random.getstate()"))
+        if self._rng is not None and RNG not in may and not torch.equal(self._rng, torch.get_rng_state()):
+            found.append((RNG, "torch.get_rng_state()"))
         for (where, table), before in zip(_GLOBAL_TABLES.items(), self._hooks, strict=True):
             if table or before:
                 _compare_hooks(where, before, set(table), may, found)
         if PROCESS not in may and self._stance != self._stance_now():
             found.append((PROCESS, "torch.compiler.set_stance"))
         return found
-
-    def _rng_now(self) -> tuple[torch.Tensor, Any]:
-        return torch.get_rng_state(), random.getstate()
 
     def _stance_now(self) -> str:
         return str(getattr(self._compiler, "_stance", None))

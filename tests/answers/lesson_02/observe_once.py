@@ -82,6 +82,16 @@ def observe_once(y, seen):
     return y.register_hook(keep)
 
 
+@mistake("02.3", "only_ignores", points=2)
+def observe_once(y, seen):
+    def keep(grad):
+        seen.append(grad)
+        handle.remove()
+
+    handle = y.register_hook(keep)
+    return y.register_hook(lambda grad: None)  # stays, and takes off nothing
+
+
 @mistake("02.3", "asks_seen")
 def observe_once(y, seen):
     def keep(grad):

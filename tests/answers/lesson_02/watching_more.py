@@ -65,6 +65,9 @@ def watching(tensors):
         handle.remove()
 
 
+edited("02.4", "catches_some", ("except Exception:", "except RuntimeError:"), of=watching, points=4)
+
+
 @mistake("02.4", "swallows_error", points=4)
 @contextmanager
 def watching(tensors):

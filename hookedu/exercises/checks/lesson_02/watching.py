@@ -181,7 +181,7 @@ EXERCISE = Exercise(
             lambda saw, key: _RAISING if saw.left_by_error else _INTERRUPTED,
             left=lambda saw, key: saw.left_by_error or saw.left_by_interrupt,
             mistakes={
-                "catches_some": lambda saw, key: not (saw.left_by_error or saw.left_by_nothing),
+                "catches_some": lambda saw, key: saw.spared and not saw.left_by_nothing,
                 "no_finally": lambda saw, key: not saw.left_by_nothing,
             },
         ),

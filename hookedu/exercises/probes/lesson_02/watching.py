@@ -9,7 +9,8 @@ from hookedu.exercises.probes.lesson_02.shared import Case, make_case
 from hookedu.exercises.probing import Probe, hooks_on
 from hookedu.exercises.tools import ERRORS, copies, is_manager, noted
 
-# Raised in turn in a block; an `Interruption` is a RuntimeError of another class, a StopIteration what `next` raises.
+# Raised in turn in a block of the first case, in the others only the first of them; an `Interruption` is a RuntimeError of
+# another class, a StopIteration what `next` raises.
 _ERRORS = (Interruption, *ERRORS, StopIteration)
 
 
@@ -105,7 +106,7 @@ _LATER = (
     "escaped",
     "escaped_interrupt",
 )
-_LEFT = ("left_by_error", "left_by_interrupt", "left_by_nothing")
+_LEFT = ("left_by_error", "spared", "left_by_interrupt", "left_by_nothing")
 
 
 def observe(watching: Any, case: Case) -> dict[str, Any]:
@@ -133,9 +134,10 @@ def observe(watching: Any, case: Case) -> dict[str, Any]:
     report["switched"] = tensors["fixed"].requires_grad
     report |= _nested(watching, case) | {"reused": _reused(watching, case)} | _later(watching, case)
     report["left_by_nothing"] = _left_by_nothing(watching, case)
-    came, left, kept = zip(*(_raising(watching, case, error) for error in _ERRORS), strict=True)
+    errors = _ERRORS if case.w.ndim == 1 else _ERRORS[:1]
+    came, left, kept = zip(*(_raising(watching, case, error) for error in errors), strict=True)
     report["escaped"] = next((one for one in came if one != "this"), "this")
-    report |= {"left_by_error": max(left), "after_error": kept[0]}
+    report |= {"left_by_error": max(left), "spared": min(left) == 0, "after_error": kept[0]}
     report["escaped_interrupt"], report["left_by_interrupt"], _ = _raising(watching, case, Stopped)
     return report
 
