@@ -849,9 +849,9 @@ with torch.no_grad():
 #
 # 有人在模型上挂了钩子，忘了取下。其中有些还要用，它们的句柄在你手里；其余的都该清掉。
 #
-# 写 `remove_leaked(model, handles)`。它留下句柄在 `handles` 里的钩子，取下 `list_hooks(model)` 列出的、模块上的其余钩子，再返回这些钩子所在模块的名字（列表或元组，每个钩子一项，次序不限）。
+# 写 `remove_leaked(model, handles)`。它留下句柄在 `handles` 里的钩子，取下 `list_hooks(model)` 列出的其余钩子，再返回这些钩子所在模块的名字（列表或元组，每个钩子一项，次序不限）。
 #
-# - 不论种类都取，`model` 自己身上的也算。这里没有模型运行要靠的钩子。
+# - 不论种类都取，`model` 自己身上的也算。这里的钩子都在模块上，没有一个挂在参数上，也没有模型运行要靠的钩子。
 # - 句柄有 `.id`；`list_hooks` 给出的每个钩子有 `.id`、`.path` 和 `.remove()`。
 #
 # </div>
@@ -861,10 +861,10 @@ with torch.no_grad():
 # the rest.
 #
 # Write `remove_leaked(model, handles)`. It keeps the hooks of `handles`, takes off all others that `list_hooks(model)`
-# lists on modules, and returns the names of their modules (a list or tuple, one entry per hook, any order).
+# lists, and returns the names of their modules (a list or tuple, one entry per hook, any order).
 #
-# - Take off hooks of any kind, those on `model` itself included. No hook here is one that the model needs in order to
-#   work.
+# - Take off hooks of any kind, those on `model` itself included. All hooks here are on modules, none on a parameter, and
+#   none is one that the model needs in order to work.
 # - Handles have `.id`; hooks from `list_hooks` have `.id`, `.path` and `.remove()`.
 #
 # </div>

@@ -273,7 +273,7 @@ for net in (model, copy.deepcopy(model).train()):
 #
 # 有了特征图，再知道每个通道的权重，就可以画热图了。我们先把取权重这一步写成函数，让它一次处理一批图。
 #
-# 写 `channel_weights(model, layer, images, labels)`。它返回 `N×C` 的张量：`logits[i, labels[i]]` 对 `layer` 输出的梯度，在高和宽上取平均。`layer` 是 `model` 的一个模块，它的输出之后不会被就地改写。
+# 写 `channel_weights(model, layer, images, labels)`。它返回 `N×C` 的张量：`logits[i, labels[i]]` 对 `layer` 输出的梯度，在高和宽上取平均。`layer` 是 `model` 的一个模块，它自己不就地运算，输出之后也不会被就地改写。
 #
 # 模型以后还要用，所以不要留下钩子，模式（`training`）照旧；`.grad` 可以变。
 #
@@ -285,7 +285,7 @@ for net in (model, copy.deepcopy(model).train()):
 #
 # Write `channel_weights(model, layer, images, labels)`. It returns a tensor of `N×C`: the gradient of
 # `logits[i, labels[i]]` with respect to the output of `layer`, averaged over height and width. `layer` is a module of
-# `model`, and its output is not overwritten in place later.
+# `model` that does not work in place itself, and nothing overwrites its output later.
 #
 # The model will be used again, so leave no hook behind and the mode (`training`) as it was; `.grad` may change.
 #

@@ -324,3 +324,14 @@ edited(
     (NEW, NEW + ", {k: v for k, v in kwargs.items() if v is not None}"),
     ("hook(scale)", "hook(scale, with_kwargs=True)"),
 )
+
+
+@mistake("06.2", "skips_normalised")
+def normalise(layer, mean, std):
+    def scale(module, args):
+        x = args[0]
+        if x.mean().abs() < 0.1 and (x.std() - 1).abs() < 0.1:
+            return None  # "already normalised"
+        return ((x - mean) / std, *args[1:])
+
+    return layer.register_forward_pre_hook(scale)

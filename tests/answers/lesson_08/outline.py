@@ -431,3 +431,11 @@ def outline(model, x):
     with register_module_forward_pre_hook(note):
         model(x)
     return rows
+
+
+edited(
+    "08.5",
+    "without_grad",
+    ("with register_module_forward_pre_hook", "with torch.no_grad(), register_module_forward_pre_hook"),
+)
+edited("08.5", "not_class_names", (_NAME, "module._get_name()"))

@@ -66,12 +66,14 @@ def _wrong(saw: Any, key: Any) -> int:
 
 
 def _given(saw: Any, key: Any) -> str:
-    """Return the calls as code, with the one in the other mode if no run before it was wrong."""
+    """Return the calls as code, with a second one if the first was right, in the other mode if all before it were."""
     case, code = key.case, f"{key.double}fc1.{key.case.mode}(); "
     for name, value in (("fc2.weight", case.second), ("fc1.weight", case.first), ("x", case.x)):
         code = f"{name} = {show(value)}; {code}"
     code += f"steer(fc1, {show(case.direction)}, {case.strength:g}); fc2(fc1(x))"
-    return code + f"; {key.other}; fc2(fc1(x))" * all(_runs(saw, key)[:-1])
+    if all(_runs(saw, key)[:-1]):
+        return code + f"; {key.other}; fc2(fc1(x))"
+    return code + "; fc2(fc1(x))" * (_wrong(saw, key) > 0)
 
 
 def _later(of: str) -> Any:

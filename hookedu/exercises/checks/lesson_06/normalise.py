@@ -9,7 +9,7 @@ from hookedu.exercises.checks.lesson_06.shared import MISREGISTERED
 from hookedu.exercises.criteria import Check, Of, Saw, Say
 from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.observation import show
-from hookedu.exercises.probes.lesson_06.normalise import PROBE, Case
+from hookedu.exercises.probes.lesson_06.normalise import PROBE, Case, standard
 from hookedu.exercises.tools import same
 
 
@@ -26,6 +26,12 @@ def _call(case: Case, later: bool = False) -> str:
     mode = {"eval": "layer.eval(); ", "no_grad": "with torch.no_grad(): "}.get(case.setting, "")
     x = f"x = {_code(case.x)}; " * later
     return f"{x}normalise(layer, {_code(case.mean)}, {_code(case.std)}); {mode}{calls}"
+
+
+def _call_standard(saw: Saw, case: Case) -> str:
+    others = "".join(f", {show(value)}" for value in case.rest)
+    others += "".join(f", {name}={show(value)}" for name, value in case.named.items())
+    return f"normalise(layer, {_code(case.mean)}, {_code(case.std)}); layer({show(standard(case.x))}{others})"
 
 
 def _code(value: torch.Tensor) -> str:
@@ -165,6 +171,15 @@ EXERCISE = Exercise(
                 "wrong_formula": _is_another_formula,
                 "own_statistics": _own_mean,
             },
+        ),
+        Check(
+            "standard",
+            "standard",
+            want=lambda case: (standard(case.x) - case.mean) / case.std,
+            essential=True,
+            given=_call_standard,
+            label="x",
+            mistakes={"skips_normalised": lambda saw, case: same(saw.standard, standard(case.x))},
         ),
         Check(
             "by_name",

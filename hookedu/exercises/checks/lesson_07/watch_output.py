@@ -9,6 +9,7 @@ from hookedu.exercises.checks.common import handle_works
 from hookedu.exercises.checks.lesson_07.shared import NO_GRAD, as_in_key
 from hookedu.exercises.criteria import Check, Gives, Say
 from hookedu.exercises.exercise import Exercise
+from hookedu.exercises.observation import show
 from hookedu.exercises.probes.lesson_07.watch_output import PROBE, Case
 from hookedu.exercises.tools import same
 
@@ -28,7 +29,11 @@ def _key(case: Case) -> SimpleNamespace:
     mode = "" if layer.training else "; model.eval(); float64"
     held = "; seen holds a tensor" * len(old)
     given = f"model = Sequential(layer, ReLU(inplace=True), {kinds}){mode}{held}"
-    again = "; then backward() of the last loss once more" * (times - 1)
+    runs = f"for w in {show(case.ws)}: (w * model(x)).sum().backward()"
+    if len(case.ws) > 2:  # all forward passes but the first before the next backward
+        runs = f"first, *others = {show(case.ws)}; (first * model(x)).sum().backward(); "
+        runs += "losses = [(w * model(x)).sum() for w in others]; for loss in losses: loss.backward()"
+    runs += "; then backward() of the last loss once more" * (times - 1)
     return SimpleNamespace(
         seen=of["out"],
         x_grad=sum(of["x"]),
@@ -37,7 +42,7 @@ def _key(case: Case) -> SimpleNamespace:
         out=out.detach(),
         ws=ws,
         given=given,
-        again=again,
+        runs=runs,
         layer=layer,
     )
 
@@ -107,7 +112,7 @@ _FROZEN = "layer.requires_grad_(False); layer(x), where x.requires_grad == False
 EXERCISE = Exercise(
     PROBE,
     key=_key,
-    given="{key.given}; layer(x) == {key.out}; for w in {key.ws}: (w * model(x)).sum().backward(){key.again}",
+    given="{key.given}; layer(x) == {key.out}; {key.runs}",
     checks=[
         as_in_key(
             "unchanged",

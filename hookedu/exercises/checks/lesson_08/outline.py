@@ -114,7 +114,8 @@ EXERCISE = Exercise(
                     and all(part.isidentifier() for name in _names(saw.found) for part in name.split("."))
                 ),
                 "not_class_names": lambda saw, key: (
-                    not all(isinstance(name, str) and name.isidentifier() for name in _names(saw.found))
+                    "Squash" in _names(saw.found)
+                    or not all(isinstance(name, str) and name.isidentifier() for name in _names(saw.found))
                 ),
                 "runs_twice": lambda saw, key: _names(saw.found) == 2 * _names(key.rows),
                 "keeps_rows": lambda saw, key: (
@@ -131,6 +132,7 @@ EXERCISE = Exercise(
                     "Model" not in _names(saw.found)
                     and _names(saw.found).count("Sequential") in (0, key.rounds)
                 ),
+                "without_grad": Gives(lambda key: [*key.rows[: key.moved], *key.rows[key.moved + 1 :]]),
                 "once_each": lambda saw, key: _names(saw.found) == _names(key.once),
                 "never_closes": _depths_are(lambda depths, key: [*range(len(depths))]),
                 "flat": lambda saw, key: len({*_depths(saw.found)}) == 1,

@@ -42,6 +42,12 @@ def make_case(rng: Draw) -> Case:
     return Case(x, rest, named, mean, std, setting)
 
 
+def standard(x: torch.Tensor) -> torch.Tensor:
+    """Return an input like `x` that looks as if it had been normalised: its mean is 0, its std 1."""
+    values = torch.arange(x.numel(), dtype=x.dtype)
+    return ((values - values.mean()) / values.std()).reshape(x.shape)
+
+
 class _Layer(nn.Module):
     """A layer that takes any inputs, so that an answer can lose or change some; it keeps those of its last call.
 
@@ -62,7 +68,7 @@ class _Layer(nn.Module):
 
 
 def observe(normalise: Any, case: Case) -> dict[str, Any]:
-    """Call the layer with x, with x + 1, with a leaf, in both modes, and without the hook."""
+    """Call the layer with x, with x + 1, with a standard input, with a leaf, in both modes, and without the hook."""
     x, rest, named, mean, std, setting = case
     layer, other, leaf, fresh = (
         _Layer().train(setting != "eval"),
@@ -81,6 +87,8 @@ def observe(normalise: Any, case: Case) -> dict[str, Any]:
         intact = same(x, leaf)
         layer(x.add_(1), *rest, **named)
     saw |= {"again": layer.numbers[0], "hooks_later": module_hooks(layer) - 1}
+    layer(standard(x), *rest, **named)
+    saw["standard"] = layer.numbers[0]
     if intact:  # an in-place answer would only raise on a leaf that requires grad
         layer(leaf.requires_grad_(), *rest, **named)
         first = layer.received[0]

@@ -22,8 +22,8 @@ from hookedu.hooks.state import GLOBAL_HOOKS
 class Model(nn.Module):
     """A model that runs its body and a pool `rounds` times, then the ReLU of the body, then modules in a plain list.
 
-    The pool may return a tuple. The ReLU stands in a Sequential in the body, which is not where it runs the last time, and
-    an empty Sequential, which is false, follows that one. model.modules() omits the modules in the list. These call
+    The pool may return a tuple. The ReLU stands in a Sequential in the body, which is not where it runs the last time (only
+    in grad mode), and an empty Sequential, which is false, follows that one. model.modules() omits the modules in the list. These call
     themselves `again` times.
     """
 
@@ -32,6 +32,9 @@ class Model(nn.Module):
 
         It is printed under another name.
         """
+
+        def _get_name(self) -> str:
+            return "Squash"
 
         def __repr__(self) -> str:
             return "Squash()"
@@ -61,7 +64,8 @@ class Model(nn.Module):
         for _ in range(self.rounds):
             x = self.pool(self.body(x))
             x = x[0] if isinstance(x, tuple) else x
-        x = self.body.get_submodule("1.0")(x)
+        if torch.is_grad_enabled():
+            x = self.body.get_submodule("1.0")(x)
         for module in self.hidden:
             x = module(input=x, again=self.again)
         if self.error:
