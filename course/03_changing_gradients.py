@@ -22,24 +22,28 @@ LanguageToggle()
 #
 # <div lang="zh">
 #
-# 到目前为止，我们的钩子多半只是看。这一课要动手改梯度；梯度一改，反向传播后面算出来的也会跟着变。所以先要弄清楚：一个钩子改到的究竟是谁的梯度？
+# 到目前为止，我们的钩子多半只是看。这一课它们要动手了：你会让梯度加倍，给太大的梯度设一个上限，还会只在一条路上让梯度反过来。
 #
-# 设 `c = a + b`，那么 `a` 和 `b` 的梯度都是 1。我们只在 `a` 上挂一个钩子，用 `mul_` 把收到的梯度乘以 2。方法名末尾的下划线表示**就地**操作：`mul_` 不新建张量，而是直接改写原来那块内存里的数。
+# 动手就有风险。梯度改过以后，反向传播会拿它接着往下算，改错一处，后面就跟着错。所以先要弄清楚：一个钩子改到的，究竟是谁的梯度？
 #
-# 反向传播之后，`a.grad` 会是 2。**先猜** `b`。
+# 从最简单的 `c = a + b` 开始，`a` 和 `b` 的梯度都是 1。我们只在 `a` 上挂一个钩子，`b` 上不挂。钩子用 `mul_` 把收到的梯度乘以 2。`mul_` 末尾的下划线表示**就地**操作：它不新建张量，而是直接改写原来那个张量里的数。
+#
+# 反向传播之后，`a.grad` 会是 2。**先猜** `b.grad`。
 #
 # </div>
 # <div lang="en">
 #
-# So far most of our hooks have only watched. From now on they change gradients, and since backward goes on computing
-# with what they leave, a change travels further than one might think. So the first thing to find out is whose gradient
-# a hook really changes.
+# So far most of our hooks have only watched. In this lesson they act: you will double a gradient, limit one that is too
+# large, and turn one around on a single path.
 #
-# Take `c = a + b`, where the gradients of `a` and `b` are both 1. We put a hook on `a` and none on `b`. The hook
-# multiplies the gradient it receives by 2, using `mul_`. The underscore at the end of that name means **in place**:
-# instead of making a new tensor, `mul_` overwrites the numbers of the old one.
+# Acting has its risks. Backward goes on computing with the changed gradient, so a mistake travels on with it. Before
+# anything else we should therefore find out whose gradient a hook really changes.
 #
-# After backward, `a.grad` will be 2. **Guess first** what the gradient of `b` will be.
+# Let us begin with the simplest case, `c = a + b`, where the gradients of `a` and `b` are both 1. We put a hook on `a`
+# and none on `b`. The hook uses `mul_` to multiply the gradient it receives by 2. The underscore at the end of `mul_`
+# means **in place**: instead of making a new tensor, it overwrites the numbers of the old one.
+#
+# After backward, `a.grad` will be 2. **Guess first** what `b.grad` will be.
 #
 # </div>
 
@@ -64,17 +68,17 @@ print("b.grad:", b.grad)
 # %% [markdown]
 # <div lang="zh">
 #
-# `a.grad` 是 2，这正是我们要的。可是 `b.grad` 也成了 2，而 `b` 上根本没有钩子！PyTorch 既没有报错，也没有警告；要是在训练里，模型就会拿着错误的梯度一直学下去。
+# `a.grad` 是 2，这正是我们要的。可是 `b.grad` 也成了 2，而 `b` 上根本没有钩子！更糟的是，PyTorch 既没有报错，也没有警告。要是在训练里，模型就会拿着错误的梯度一直学下去。
 #
 # 原因留到 3.6 节揭晓。在那之前，先学一种不会出这种事的写法。
 #
 # </div>
 # <div lang="en">
 #
-# `a.grad` is 2, just as we wanted. But `b.grad` became 2 as well, although there is no hook on `b`! Worse, nothing gave
-# it away: there was no error and no warning, and a model in training would simply go on learning from wrong gradients.
+# `a.grad` is 2, just as we wanted. But `b.grad` became 2 as well, although there is no hook on `b`! Worse, there was no
+# error and no warning. A model in training would simply go on learning from wrong gradients.
 #
-# Section 3.6 will explain why this happens. Before that, let us learn a way of changing a gradient in which it cannot
+# Section 3.6 will explain why this happens. First, though, let us learn how to change a gradient so that it cannot
 # happen.
 #
 # </div>
@@ -83,23 +87,24 @@ print("b.grad:", b.grad)
 #
 # <div lang="zh">
 #
-# 钩子可以返回一个张量，规则是这样的：
+# 这种写法不去碰收到的张量，而是另造一个新的，用 `return` 交出去。规则是这样的：
 #
-# **钩子返回了张量，这个张量就取代原来的梯度，继续往下传；什么也没返回（也就是返回 `None`），继续往下传的就还是它收到的那个张量。**
+# **钩子返回一个张量，这个张量就取代原来的梯度，继续往下传。什么也不返回（也就是返回 `None`），往下传的就还是它收到的那个张量。**
 #
-# 下面的钩子返回梯度的平方。`v.backward(g)` 把 `g` 直接当作 `v` 的梯度（第 01 课），所以我们可以看清楚：梯度变了，`g` 自己变了没有？`g` 是 `[1, 2, 3]`。**先猜。**
+# 下面的钩子返回梯度的平方。这一次会不会又惊动别人？第 01 课说过，`v.backward(g)` 就把 `g` 本身当作 `v` 的梯度，所以事后看一眼我们手里的 `g`，就知道了。现在 `g` 是 `[1, 2, 3]`。**先猜**：之后 `v.grad` 和 `g` 里是什么？
 #
 # </div>
 # <div lang="en">
 #
-# The safe way uses what the hook returns. This is the rule:
+# The safe way is not to touch the tensor that the hook receives, but to make a new one and hand it over by `return`.
+# This is the rule:
 #
 # **If a hook returns a tensor, that tensor takes the gradient's place and flows on. If it returns nothing (that is,
 # `None`), the tensor that it received flows on.**
 #
-# To see the rule at work, the hook below returns the square of the gradient. We would also like to know whether anybody
-# else notices. As lesson 01 showed, `v.backward(g)` takes `g` itself as the gradient of `v`, so we need only look at
-# `g` afterwards: here it is `[1, 2, 3]`. **Guess first.**
+# The hook below returns the square of the gradient. Will anybody else notice this time? As lesson 01 showed,
+# `v.backward(g)` takes `g` itself as the gradient of `v`, so afterwards we need only look at our own `g`. It starts as
+# `[1, 2, 3]`. **Guess first**: what will be in `v.grad` and in `g`?
 #
 # </div>
 
@@ -118,13 +123,13 @@ print("g:     ", g)
 # %% [markdown]
 # <div lang="zh">
 #
-# `v.grad` 里是平方，`g` 却原封不动：`grad**2` 只读 `grad`，结果写进了一个新张量。不管还有谁拿着 `g`，都不会察觉到这个钩子。
+# `v.grad` 里是平方，`g` 却原封不动。这是因为 `grad**2` 只读 `grad`，把结果写进了一个新张量。不管还有谁拿着 `g`，都不会察觉到这个钩子。
 #
 # </div>
 # <div lang="en">
 #
-# `v.grad` holds the squares, and `g` is still what it was. The reason is that `grad**2` only reads `grad` and writes
-# its result into a new tensor, so whoever else holds `g` will never notice this hook.
+# `v.grad` holds the squares, and `g` is still what it was. This is because `grad**2` only reads `grad` and writes its
+# result into a new tensor. Whoever else holds `g` will never notice this hook.
 #
 # </div>
 #
@@ -134,21 +139,25 @@ print("g:     ", g)
 #
 # <div lang="zh">
 #
-# 现在轮到你来改一个梯度，而且不惊动别人。写 `double_gradient(y)`：它让经过 `y` 的梯度加倍，并返回句柄。
+# 现在轮到你来改一个梯度，而且不惊动别人。
 #
-# - `y` 可以是任何形状、任何浮点 dtype。
-# - 函数可能被调用好几次，各次之间互不影响。
+# 写 `double_gradient(y)`。它让经过 `y` 的梯度加倍，并返回句柄，好让调用者以后能把钩子取下。
 #
-# 怎么知道有没有惊动别人？检查的时候会把另一个张量 `skip` 和 `y` 相加，它的处境就和 3.1 节的 `b` 一样：那一边的梯度不许变。
+# - 你不知道谁会来用这个函数，所以 `y` 可以是任何形状、任何浮点 dtype。
+# - 它可能被调用好几次，各次之间要互不影响。
+#
+# 怎么知道有没有惊动别人？检查的时候，会把另一个张量 `skip` 和 `y` 相加，它的处境就和 3.1 节的 `b` 一样。`skip` 那一边的梯度不许变。
 #
 # </div>
 # <div lang="en">
 #
-# Now it is your turn to change a gradient without disturbing anyone. Write `double_gradient(y)`, which doubles the
-# gradient that passes `y` and returns the handle.
+# Now it is your turn to change a gradient without disturbing anyone.
 #
-# - `y` may have any shape and any floating-point dtype.
-# - If your function is called several times, one call must not affect another.
+# Write `double_gradient(y)`. It doubles the gradient that passes `y` and returns the handle, so that the caller can
+# take the hook off again.
+#
+# - You do not know who will use your function, so `y` may have any shape and any floating-point dtype.
+# - Your function may be called several times, and one call must not affect another.
 #
 # How can we tell whether your hook disturbs somebody else? The check adds another tensor, `skip`, to `y`. That puts
 # `skip` in the position that `b` had in section 3.1, and the gradient on its side must not change.
@@ -179,20 +188,19 @@ check("03.1", double_gradient)
 #
 # <div lang="zh">
 #
-# 钩子并不是返回什么都行。我们来试五个钩子，看看哪些可以。每个都收到梯度 `[2, 3, 6]`，它的范数 `grad.norm()`，也就是各元素平方和的平方根，是 7。
+# 返回新张量虽然安全，却也不是返回什么都行。我们来试五个钩子，每个都收到梯度 `[2, 3, 6]`。
 #
-# 先看前两个：一个把范数改成 14，另一个算出了加倍的梯度，却忘了写 `return`。**先猜**第二个。
+# 先看前两个。第一个不改方向，只让梯度的范数变成 14。范数 `grad.norm()` 就是各元素平方和的平方根，原来是 7。第二个是谁都会犯的疏忽：它算出了加倍的梯度，却忘了写 `return`。**先猜**第二个会怎样。
 #
 # </div>
 # <div lang="en">
 #
-# A hook may not return just anything. To find out what is allowed, we try five hooks, each of which receives the
-# gradient `[2, 3, 6]`. The norm of this gradient, `grad.norm()`, is the square root of the sum of its squares, and here
-# it is 7.
+# Returning a new tensor is safe, but a hook may not return just anything. Let us try five hooks, each of which receives
+# the gradient `[2, 3, 6]`.
 #
-# The first two hooks are a good one and a slip that happens to everybody. One scales the gradient so that its norm
-# becomes 14. The other computes twice the gradient, but its `return` is missing. **Guess first** what the second one
-# does.
+# Here are the first two. One keeps the direction of the gradient and makes its norm 14. (The norm, `grad.norm()`, is
+# the square root of the sum of the squares, and it was 7.) The other is a slip that happens to everybody: it computes
+# twice the gradient, but its `return` is missing. **Guess first** what the second one does.
 #
 # </div>
 
@@ -219,14 +227,14 @@ for hook in (norm_14, forgot_return):
 # %% [markdown]
 # <div lang="zh">
 #
-# 忘写 `return` 的钩子只是白忙了一场，也没有报错：算出来的新张量没有交给任何人，梯度原样通过。
+# 忘写 `return` 的钩子没有报错，可是白忙了一场：它算出来的新张量没有交给任何人，梯度就原样通过了。
 #
-# 另外三个返回的东西不合规矩：一个元组、一个更短的张量，还有一个 dtype 不同的张量。**先猜。**
+# 另外三个倒是都返回了东西，只是有点怪：一个元组、一个太短的张量，还有一个 dtype 不同的张量。PyTorch 会放过哪几个？**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# The hook without a `return` raises no error, but its work was in vain: nobody was given the new tensor, so the
+# The hook without a `return` raised no error, but its work was in vain: nobody was given the new tensor, so the
 # gradient passed on just as it had come.
 #
 # The other three hooks do return something, but something odd: a tuple, a tensor that is too short, and a tensor of
@@ -262,13 +270,17 @@ print("mended dtype: v.grad is", v.grad.tolist())
 # %% [markdown] tags=["F7", "F8", "F33"]
 # <div lang="zh">
 #
-# 三个都报错，一个也没有放过。最后一行的掩码写明了 `dtype=grad.dtype`，它就通过了。
+# 三个都报错，PyTorch 一个也没有放过，而且每次都说了错在哪里。
+#
+# 第三个本来只想用一个掩码把中间那个数变成零。最后一行说明怎样补救：掩码写明 `dtype=grad.dtype`，就通过了。
 #
 # </div>
 # <div lang="en">
 #
-# PyTorch accepts none of the three, and each error says what is wrong. The last run shows how to mend the mask: with
-# `dtype=grad.dtype` it passes.
+# PyTorch accepts none of the three, and each error says what is wrong.
+#
+# All that the third hook wanted was to turn the middle number into zero with a mask. The last run shows how to mend it:
+# with `dtype=grad.dtype` in the mask it passes.
 #
 # </div>
 #
@@ -278,9 +290,9 @@ print("mended dtype: v.grad is", v.grad.tolist())
 #
 # <div lang="zh">
 #
-# 忘写 `return` 最难发现，因为没有任何报错。钩子返回的既不是张量也不是 `None`，会得到 `TypeError`；返回的张量形状或 dtype 与收到的梯度不同，会得到 `RuntimeError`。
+# 忘写 `return` 最难发现，因为没有任何报错。下面两种错倒会报出来：如果钩子返回的既不是张量也不是 `None`，你会得到 `TypeError`；如果返回的张量形状或 dtype 和收到的梯度不同，你会得到 `RuntimeError`。
 #
-# dtype 多半是不知不觉变掉的：NumPy 的小数默认存成 `float64`，用这样的数组做的掩码乘上 `float32` 的梯度，结果就成了 `float64`。掩码要写明 `dtype=grad.dtype`，或者用 `torch.ones_like(grad)` 来造。
+# dtype 多半是不知不觉变掉的。NumPy 的小数默认存成 `float64`，用它们做一个掩码，去乘 `float32` 的梯度，结果就成了 `float64`。所以做掩码时要写明 `dtype=grad.dtype`，或者用 `torch.ones_like(grad)` 来造。
 #
 # </div>
 # <div lang="en">
@@ -302,28 +314,29 @@ print("mended dtype: v.grad is", v.grad.tolist())
 #
 # <div lang="zh">
 #
-# 梯度偶尔会大得离谱，一步就把模型带偏。按范数裁剪就是给它的大小设一个上限，方向不变。
+# 梯度偶尔会大得离谱，一步就把模型带偏。遇到这样的梯度，按范数裁剪只把它缩短，方向不变。
 #
-# 写 `clip_by_norm(y, max_norm)`：裁剪经过 `y` 的梯度，并返回句柄。范数按整个梯度来算：
+# 写 `clip_by_norm(y, max_norm)`。它裁剪经过 `y` 的梯度，并返回句柄。范数按整个梯度来算：
 #
-# - 范数超过 `max_norm` 时，把梯度缩小到范数等于 `max_norm`，方向不变。
-# - 没有超过时，梯度原样通过，很小的、全是 0 的梯度也一样。
-# - `y` 可以是任何形状、任何浮点 dtype。
+# - 范数超过 `max_norm` 时，错只在太长，所以把梯度缩小到范数等于 `max_norm`，方向不变。
+# - 没有超过时，什么也不用做：梯度原样通过，很小的、全是 0 的也一样。
+# - 你的函数要到处能用，所以 `y` 可以是任何形状、任何浮点 dtype。
 #
-# 舍入、上溢、下溢，以及为了不除以 0 而加的小数（如 `clip_grad_norm_` 的 `1e-6`），检查时都不计较。
+# 有些事，检查时不计较：舍入、上溢、下溢，还有为了不除以 0 而加的小数，例如 `clip_grad_norm_` 的 `1e-6`。
 #
 # </div>
 # <div lang="en">
 #
-# Now and then a gradient is so large that one step throws the model off course. Clipping by norm limits the size of
-# such a gradient but keeps its direction.
+# Now and then a gradient is so large that one step throws the model off course. Clipping by norm makes such a gradient
+# shorter but keeps its direction.
 #
 # Write `clip_by_norm(y, max_norm)`, which clips the gradient that passes `y` and returns the handle. The norm is taken
 # over the whole gradient:
 #
-# - If the norm is above `max_norm`, scale the gradient down until its norm is `max_norm`, and keep its direction.
-# - In all other cases the gradient passes as it is, even if it is tiny or all 0.
-# - `y` may have any shape and any floating-point dtype.
+# - If the norm is above `max_norm`, only the length is at fault. So scale the gradient down until its norm is
+#   `max_norm`, and keep its direction.
+# - In all other cases there is nothing to do: the gradient passes as it is, even if it is tiny or all 0.
+# - Your function should work anywhere, so `y` may have any shape and any floating-point dtype.
 #
 # The check does not mind rounding, overflow and underflow. It does not mind a tiny number against division by 0 either,
 # such as the `1e-6` of `clip_grad_norm_`.
@@ -356,19 +369,20 @@ check("03.2", clip_by_norm)
 #
 # <div lang="zh">
 #
-# 一个张量上可以挂好几个钩子。它们按**注册的次序**一个接一个地运行，每一个收到的，都是前一个交出来的梯度。
+# 一个钩子改了梯度，你想看看改成了什么样，就可以在同一个张量上再挂一个。钩子按**注册的次序**一个接一个地运行，连成一条链：每一个收到的，都是前一个交出来的梯度。
 #
-# 下面 $L=\sum_i v_i^2$，没有钩子的时候 `v` 的梯度是 `[2, 4, 6]`。我们依次挂上四个：加倍、记录、减半、记录。**先猜。**
+# 我们跟着一个梯度，把这样一条链走一遍。下面 $L=\sum_i v_i^2$，没有钩子的时候，`v` 的梯度是 `[2, 4, 6]`。我们依次挂上四个钩子：第一个加倍，第二个记录，第三个减半，第四个再记录。**先猜**两次各记下了什么。
 #
 # </div>
 # <div lang="en">
 #
-# A tensor can carry several hooks. They run one after the other in the **order of registration**, and together they
-# form a chain, because each of them receives the gradient that the one before it handed on.
+# Once a hook changes a gradient, you may want to see what became of it. For that you can put another hook on the same
+# tensor. The hooks run one after the other in the **order of registration**, and together they form a chain: each of
+# them receives the gradient that the one before it handed on.
 #
-# Let us follow a gradient along such a chain. Below, $L=\sum_i v_i^2$, so that without hooks the gradient of `v`
-# would be `[2, 4, 6]`. We register four hooks in this order: the first doubles, the second records, the third halves,
-# and the fourth records again. **Guess first** what the two records say.
+# Let us follow a gradient along such a chain. Below, $L=\sum_i v_i^2$, so that without hooks the gradient of `v` would
+# be `[2, 4, 6]`. We register four hooks in this order: the first doubles, the second records, the third halves, and the
+# fourth records again. **Guess first** what the two records say.
 #
 # </div>
 
@@ -393,15 +407,18 @@ print("v.grad:  ", v.grad)
 # %% [markdown]
 # <div lang="zh">
 #
-# 第一次记下的是加倍之后的 `[4, 8, 12]`，第二次是又减半之后的 `[2, 4, 6]`。`seen.append` 返回 `None`，所以负责记录的钩子什么也不改变。写进 `v.grad` 的，是最后一个钩子交出来的梯度，在这里恰好和没有钩子时一样。
+# 第一次是在加倍之后记的，记下 `[4, 8, 12]`；第二次又减了半，记下 `[2, 4, 6]`。负责记录的钩子什么也不改变，因为 `seen.append` 返回 `None`。
+#
+# 写进 `v.grad` 的，是最后一个钩子交出来的梯度。在这里，它恰好和没有钩子时一样。
 #
 # </div>
 # <div lang="en">
 #
-# The first record was made after doubling, so it says `[4, 8, 12]`. The second was made after halving as well and
-# says `[2, 4, 6]`. The hooks that record change nothing themselves, because `seen.append` returns `None`. Finally,
-# what ends up in `v.grad` is the gradient that the last hook hands on, and here it happens to be the same as without
-# any hooks.
+# The first record was made after doubling, so it says `[4, 8, 12]`; the second, after halving as well, says
+# `[2, 4, 6]`. The hooks that record change nothing, because `seen.append` returns `None`.
+#
+# What ends up in `v.grad` is the gradient that the last hook hands on. Here it happens to be the same as without any
+# hooks.
 #
 # </div>
 #
@@ -411,9 +428,9 @@ print("v.grad:  ", v.grad)
 #
 # <div lang="zh">
 #
-# 链上的每个钩子，收到的都是前面的钩子改过的梯度。这道题就要你把这一点考虑进去。
+# 假设你想看看，同一个梯度乘以几个系数各是多少。在一条链上，这要动点脑筋，因为后面的钩子收到的，是前面改过的梯度。
 #
-# 写 `build_chain(y, factors, seen)`：它给每个系数各挂一个钩子，让 `seen` 依次记下**原来的**梯度乘以每个系数。设 `y` 的梯度是 `g`，`factors` 是 `[2, -6]`：反向传播之后，`seen` 里应当是 `[2 * g, -6 * g]`，继续往下传的是最后那个 `-6 * g`。
+# 写 `build_chain(y, factors, seen)`。它给每个系数各挂一个钩子，让 `seen` 依次记下**原来的**梯度乘以每个系数。例如 `y` 的梯度是 `g`，`factors` 是 `[2, -6]`：反向传播之后，`seen` 里应当是 `[2 * g, -6 * g]`，继续往下传的是最后那个 `-6 * g`。
 #
 # - 再做一次反向传播，就再添同样多的项；`seen` 里原有的东西要留着。
 # - 按注册的次序返回所有句柄的列表。
@@ -423,12 +440,12 @@ print("v.grad:  ", v.grad)
 # </div>
 # <div lang="en">
 #
-# Each hook of a chain receives a gradient that the hooks before it may already have changed. In this exercise you have
-# to allow for that.
+# Suppose you want to see one gradient times several factors. In a chain this takes some thought, because later hooks
+# receive what earlier ones have changed.
 #
-# Write `build_chain(y, factors, seen)`, which registers one hook for each factor, so that `seen` gets the **original**
+# Write `build_chain(y, factors, seen)`. It registers one hook for each factor, so that `seen` gets the **original**
 # gradient times each factor in turn. Say the gradient of `y` is `g` and `factors` is `[2, -6]`. After backward, `seen`
-# should then be `[2 * g, -6 * g]`, and what flows on is the last of them, `-6 * g`.
+# should be `[2 * g, -6 * g]`, and what flows on is the last of them, `-6 * g`.
 #
 # - Another backward adds as many items again, and whatever was in `seen` before stays there.
 # - Return a list of all handles, in the order of registration.
@@ -467,15 +484,15 @@ check("03.3", build_chain)
 #
 # <div lang="zh">
 #
-# 关于在钩子里就地修改梯度，你会读到两种说法：有的教程就这么写，有的说绝对不行。我们来试两个例子。
+# 那么，钩子到底能不能就地修改梯度？去查一查，你会读到两种说法：有的教程就这么写，有的说绝对不行。我们自己来试两个例子。
 #
-# 第一个是四个数的平方的平均，`x.grad` 本来全是 1。同一个例子跑三遍：不动梯度、返回加倍的、就地加倍。**先猜。**
+# 第一个例子是四个数的平方的平均，`x.grad` 本来全是 1。我们把它跑三遍：第一遍的钩子不动梯度，第二遍返回加倍的，第三遍就地加倍。**先猜**后两遍会不会不同。
 #
 # </div>
 # <div lang="en">
 #
-# If you look for advice on hooks that change a gradient in place, you will find two opinions: some tutorials do it
-# without a word, and others tell you never to do it. So let us try two examples ourselves.
+# So may a hook change a gradient in place or not? If you look for advice, you will find two opinions: some tutorials do
+# it without a word, and others tell you never to do it. Let us try two examples ourselves.
 #
 # The first example is the mean of the squares of four numbers, in which `x.grad` is 1 everywhere. We run it three
 # times. The first hook does not touch the gradient, the second doubles it by returning, and the third doubles it in
@@ -506,14 +523,19 @@ for hook in (leave_alone, double, double_in_place):
 # %% [markdown]
 # <div lang="zh">
 #
-# 是 2，没有出错：就地加倍和返回加倍的，结果一模一样。第二个例子是第 01 课里那张有岔路的图：`w` 既通向 `w + x`，也通向 `w + 1`，不动的时候梯度是 5。这一次呢？
+# 两次都是 2。就地加倍和返回加倍的，结果一模一样，什么也没有出错。
+#
+# 也许是这个例子太简单，图里只有一条路。第二个例子就用第 01 课里那张有岔路的图：`w` 既通向 `w + x`，也通向 `w + 1`，没有人动它的时候，它的梯度是 5。在这里就地修改，会出事吗？
 #
 # </div>
 # <div lang="en">
 #
-# Both times the gradient became 2, so doubling in place gives exactly what returning the double gives, and nothing
-# went wrong. The second example is the graph with a fork from lesson 01. There `w` leads to both `w + x` and `w + 1`,
-# and its gradient is 5 if it is left alone. Will a change in place do harm here?
+# Both times the gradient became 2. Doubling in place gives exactly what returning the double gives, and nothing went
+# wrong.
+#
+# Perhaps that example was too simple, with a single path in its graph. So our second one is the graph with a fork from
+# lesson 01. There `w` leads to both `w + x` and `w + 1`, and its gradient is 5 if it is left alone. Will a change in
+# place do harm here?
 #
 # </div>
 
@@ -537,18 +559,22 @@ for hook in (leave_alone, double, double_in_place):
 #
 # 又没事：`w` 的梯度从 5 变成 10，`x` 的一直是 2。那么 3.1 节为什么就坏了呢？
 #
-# 要回答它，得看各处的梯度是不是同一个张量。`is` 问两个名字是不是同一个对象，`data_ptr()` 给出数据在内存里的地址，`_version` 数它被就地改写过几次。下面再算一次 `a + b`，反向传播从我们自己的张量 `mine` 开始，并且把 `c`、`a`、`b` 的梯度都留下来。
+# 会不会是因为，那里的几个梯度根本就是同一个张量？要查清楚，我们有三件工具。`is` 问两个名字是不是同一个对象，`data_ptr()` 给出数据在内存里的地址，`_version` 数一个张量被就地改写过几次。
+#
+# 带上这三件工具，我们再算一次 `a + b`。这一次，反向传播从我们自己的张量 `mine` 开始，`c`、`a`、`b` 的梯度都留下来。
 #
 # </div>
 # <div lang="en">
 #
-# Doubling in place did no harm here either: the gradient of `w` went from 5 to 10, and that of `x` is 2 every time.
-# Then what went wrong in 3.1?
+# Again no harm was done: the gradient of `w` went from 5 to 10, and that of `x` is 2 every time. Then what went wrong
+# in 3.1?
 #
-# To answer this, we have to see which gradients are one and the same tensor, and three tools can tell us. `is` asks
-# whether two names stand for one object. `data_ptr()` gives the address of the data in memory. And `_version` counts
-# how often a tensor was overwritten in place. With these tools we compute `a + b` once more, start backward from a
-# tensor of our own, `mine`, and keep the gradients of `c`, `a` and `b`.
+# Could it be that some of the gradients there are one and the same tensor? Three tools can tell us. `is` asks whether
+# two names stand for one object. `data_ptr()` gives the address of the data in memory. And `_version` counts how often
+# a tensor was overwritten in place.
+#
+# With these tools we compute `a + b` once more. This time backward starts from a tensor of our own, `mine`, and we keep
+# the gradients of `c`, `a` and `b`.
 #
 # </div>
 
@@ -573,17 +599,19 @@ print("mine:", held["mine"].tolist(), " _version:", held["mine"]._version)
 # %% [markdown]
 # <div lang="zh">
 #
-# `a` 和 `b` 拿到的是同一个对象，连我们自己的 `mine` 都被改成了 `[10, 14]`。
+# 正是这样：`a` 和 `b` 拿到的是同一个对象。没想到的是，连我们自己的 `mine` 也被改成了 `[10, 14]`。
 #
-# 下面把它和返回新张量的钩子画在一起：左边列出名字，右边的每个方框是一块内存。**先猜。**
+# 画出来看得更清楚。下面有两张图：左边那张用的是就地修改的钩子，右边那张用的是返回新张量的钩子。每张图都在左边列出名字，右边的每个方框是一块内存。**先猜**两张图一共有几个方框。
 #
 # </div>
 # <div lang="en">
 #
-# So `a` and `b` were given one and the same object, and even our own `mine` was changed, to `[10, 14]`.
+# So it is: `a` and `b` were given one and the same object. What we did not expect is that even our own `mine` was
+# changed, to `[10, 14]`.
 #
-# Below we draw this case and, beside it, the hook that returns a new tensor. The names stand on the left, and on the
-# right there is one box for each piece of memory. How many boxes will there be? **Guess first.**
+# Pictures make this plain. Below there are two: in the left one the hook works in place, and in the right one it
+# returns a new tensor. In each of them the names stand on the left, and on the right there is one box for each piece of
+# memory. **Guess first** how many boxes there are in both together.
 #
 # </div>
 
@@ -603,9 +631,11 @@ print("returned, mine:", held["mine"].tolist(), " _version:", held["mine"]._vers
 #
 # 左图只有一块内存，四个名字都指着它；右图有两块，`a` 的梯度住在自己的新张量里。
 #
-# 加法对 `a` 和 `b` 的导数都是 1，没有什么要算的，PyTorch 便把收到的张量**原样**交给两边。就地改了它，就是替所有拿着它的人改了。3.5 节的两个例子里，钩子收到的却是刚刚算出来的张量，没有别人拿着。
+# 原因在加法。它对 `a` 和 `b` 的导数都是 1，没有什么要算的，PyTorch 便把收到的张量**原样**交给两边。谁就地改了它，就是替所有拿着它的人改了。
 #
-# 现在请你**存心把 `b` 的梯度弄坏**：下面又是 `a + b`，点一个张量，给它挂一个钩子，但不许碰 `b`。坏了的梯度会变红。再找一找：同一个钩子挂在哪里，谁也不会坏？
+# 3.5 节的两个例子为什么没事？因为那里的钩子收到的是刚刚算出来的张量，没有别人拿着。
+#
+# 现在请你**存心把 `b` 的梯度弄坏**。下面又是 `a + b`，点一个张量，就可以给它挂一个钩子，只是不许挂在 `b` 上。坏了的梯度会变红。做到以后，再找一找：同一个钩子挂在哪里，谁也不会坏？
 #
 # </div>
 # <div lang="en">
@@ -613,14 +643,16 @@ print("returned, mine:", held["mine"].tolist(), " _version:", held["mine"]._vers
 # The left picture has a single piece of memory, and all four names point to it. The right one has two, because the
 # gradient of `a` lives in a new tensor of its own.
 #
-# The reason lies in the sum. Its derivative is 1 for `a` and for `b`, so there is nothing to compute, and PyTorch
-# hands the tensor it received to both sides **as it is**. Whoever changes that tensor in place changes it for
-# everybody who holds it. In the two examples of 3.5 the hook received a tensor that had just been computed and that
-# nobody else held.
+# The reason lies in the sum. Its derivative is 1 for `a` and for `b`, so there is nothing to compute, and PyTorch hands
+# the tensor it received to both sides **as it is**. Whoever changes that tensor in place changes it for everybody who
+# holds it.
 #
-# Now **make the gradient of `b` wrong on purpose**. Below is `a + b` again, and you can click on a tensor to hang a
-# hook on it, on any tensor but `b`. A spoiled gradient turns red. When you have managed that, find a place where the
-# very same hook spoils nobody's gradient.
+# Why was there no harm in the two examples of 3.5? There the hook received a tensor that had just been computed and
+# that nobody else held.
+#
+# Now **make the gradient of `b` wrong on purpose**. Below is `a + b` again. Click on a tensor to hang a hook on it, on
+# any tensor but `b`. A spoiled gradient turns red. When you have managed that, find a place where the very same hook
+# spoils nobody's gradient.
 #
 # </div>
 
@@ -633,7 +665,7 @@ GradientFlow(c, {"a": a, "b": b, "c": c})
 # %% [markdown]
 # <div lang="zh">
 #
-# 在 `a` 上挂一个就地加倍或就地变成零的钩子，`b` 就坏了。同一个钩子挂在 `c` 上没事，那时梯度还没有分给两边。挂在 `b` 上也没事，这就奇怪了：`a` 拿着的不是同一个张量吗？
+# 在 `a` 上挂一个就地加倍或就地变成零的钩子，`b` 就坏了。同一个钩子挂在 `c` 上没事，因为那时梯度还没有分给两边。可是挂在 `b` 上也没事，这就奇怪了：`a` 拿着的不是同一个张量吗？
 #
 # </div>
 # <div lang="en">
@@ -648,9 +680,9 @@ GradientFlow(c, {"a": a, "b": b, "c": c})
 #
 # <div lang="zh">
 #
-# `b` 上的钩子没有惹祸，因为它来晚了：它运行的时候，`a` 的梯度已经用过了。可见共用一个张量，也不一定会坏，这还得看谁先谁后。
+# `b` 上的钩子没有惹祸，因为它来晚了：它运行的时候，`a` 的梯度已经用过了。可见共用一个张量，也不一定会坏，还得看谁先谁后。
 #
-# 去掉岔路，令 $y=2(w+x)$ 再试。还是只有一个钩子，挂在 `w` 上，就地加倍；正确的 `x.grad` 是 2。`w + x` 和 `x + w` 各跑一遍。**先猜。**
+# 我们单独来看先后的作用。去掉岔路，令 $y=2(w+x)$；还是只有一个钩子，挂在 `w` 上，就地加倍；正确的 `x.grad` 是 2。这个和，我们先写成 `w + x` 跑一遍，再写成 `x + w` 跑一遍。`x.grad` 会是多少？**先猜。**
 #
 # </div>
 # <div lang="en">
@@ -658,8 +690,9 @@ GradientFlow(c, {"a": a, "b": b, "c": c})
 # The hook on `b` does no harm because it comes too late: by the time it runs, the gradient of `a` has already been
 # used. So sharing a tensor does not always end badly. It depends on who gets the gradient first.
 #
-# Let us try this without the fork, with $y=2(w+x)$. Again there is one hook, on `w`, and it doubles the gradient in
-# place. The correct `x.grad` is 2. We run it once with `w + x` and once with `x + w`. **Guess first.**
+# Let us look at the order by itself. We drop the fork and take $y=2(w+x)$. Again there is one hook, on `w`, and it
+# doubles the gradient in place; the correct `x.grad` is 2. We write the sum once as `w + x` and once as `x + w`. What
+# will `x.grad` be? **Guess first.**
 #
 # </div>
 
@@ -685,16 +718,16 @@ print("returned, w + x:", no_fork(False, double))
 # %% [markdown]
 # <div lang="zh">
 #
-# 次序有关系：`w + x` 时 `x.grad` 坏成了 4，`x + w` 时却是对的 2。后一种写法里先轮到 `x`，等 `w` 的钩子动手时，`x` 已经把梯度抄进了自己的 `.grad`。
+# 两种写法在数学上是同一个和，这里却有差别：写成 `w + x`，`x.grad` 坏成了 4；写成 `x + w`，它却是对的 2。后一种写法里，先轮到的是 `x`。等 `w` 的钩子动手时，`x` 已经把梯度抄进了自己的 `.grad`。
 #
-# 再看一个残差：`x` 分成 `skip` 和 `branch` 两路，又加在一起。我们只想去掉 `branch` 这一路的梯度，`x.grad` 应当剩下 `[1, 1]`。**先猜**就地清零的结果。
+# 下一个例子是真实网络里常有的残差连接：`x` 分成 `skip` 和 `branch` 两路，后来又加在一起。假设我们只想去掉 `branch` 这一路的梯度，那么 `x.grad` 应当剩下 `[1, 1]`。**先猜**就地清零之后它是什么。
 #
 # </div>
 # <div lang="en">
 #
-# The order matters. With `w + x` the hook spoils `x.grad`, which becomes 4, while with `x + w` it stays 2, as it
-# should. In the second case `x` gets its turn first, so by the time the hook of `w` runs, `x` has already copied the
-# gradient into its own `.grad`.
+# In mathematics both are the same sum, but here the order matters. With `w + x` the hook spoils `x.grad`, which becomes
+# 4, while with `x + w` it stays 2, as it should. In the second case `x` gets its turn first, so by the time the hook of
+# `w` runs, `x` has already copied the gradient into its own `.grad`.
 #
 # The next example comes from real networks. In a residual connection, `x` splits into `skip` and `branch`, which are
 # then added up. Suppose we want to remove the gradient of `branch` only, so that `x.grad` should be `[1, 1]`. **Guess
@@ -723,9 +756,9 @@ print("branch zeroed in place:", residual(lambda grad: grad.zero_()))
 # %% [markdown]
 # <div lang="zh">
 #
-# 就地清零的那一行是 `[0, 0]`，怎么不是 `[1, 1]`？加法把同一个张量交给了 `branch` 和 `skip`。`branch` 上的钩子把它清零，`skip` 那一路的梯度也一起没了，`x` 什么也学不到。
+# 就地清零，得到的是 `[0, 0]`。怎么不是 `[1, 1]`？因为加法把同一个张量交给了 `branch` 和 `skip`。`branch` 上的钩子把它清零，`skip` 那一路的梯度也就一起没了，`x` 什么也学不到。
 #
-# 把 `zero_()` 换成 `mul_(0)`，算出来的同样是零。**先猜。**
+# 清零也可以写成 `mul_(0)`，算出来的同样是零。用它代替 `zero_()`，会有什么不同吗？**先猜。**
 #
 # </div>
 # <div lang="en">
@@ -759,15 +792,18 @@ x_grad = residual(describe)
 # %% [markdown] tags=["F1", "F31"]
 # <div lang="zh">
 #
-# 这一次报错了。`.sum()` 对每个元素的导数都是 1，PyTorch 只存一个 1，再把它**扩展**开来。步幅是 0，就是说下一个元素还在原处，所以两个 `float32` 共用 4 个字节。`mul_` 不肯往重叠的内存里写；`zero_()` 给每个元素写的数都一样，PyTorch 就放行了。
+# `mul_` 报错了。`.sum()` 对每个元素的导数都是 1，PyTorch 为了省内存，只存一个 1，再把它**扩展**开来。步幅是 0，就是说下一个元素还在原处，两个 `float32` 共用 4 个字节。
+#
+# `mul_` 不肯往这样重叠的内存里写。`zero_()` 可以，因为它给每个元素写的数都一样。
 #
 # </div>
 # <div lang="en">
 #
 # `mul_` raises an error. The derivative of `.sum()` is 1 everywhere, so PyTorch saves memory: it stores a single 1 and
 # **expands** it. A stride of 0 means that the next element is at the same place, so the two numbers of `float32` share
-# 4 bytes. `mul_` refuses to write to memory whose elements overlap. `zero_()` may, because it writes the same
-# number everywhere.
+# 4 bytes.
+#
+# `mul_` refuses to write to memory whose elements overlap. `zero_()` may, because it writes the same number everywhere.
 #
 # </div>
 #
@@ -777,7 +813,7 @@ x_grad = residual(describe)
 #
 # <div lang="zh">
 #
-# 所以两种说法都只对了一半。就地修改有三种下场：没有别人拿着这个张量，或者他们已经用完了，就平安无事；还有人要用，他们的梯度就悄悄坏了。到底是哪一种，钩子自己看不出来。张量是扩展出来的，或者被 autograd 存了起来（例如在 `create_graph=True` 之下），还可能报错。**所以一律返回新张量。**
+# 所以两种说法都只对了一半：就地修改有三种下场。没有别人拿着这个张量，或者他们已经用完了，就平安无事。还有人要用，他们的梯度就悄悄坏了。是哪一种，钩子自己看不出来。如果张量是扩展出来的，或者被 autograd 存了起来（例如在 `create_graph=True` 之下），还可能报错。**所以一律返回新张量。**
 #
 # </div>
 # <div lang="en">
@@ -794,7 +830,7 @@ x_grad = residual(describe)
 #
 # <div lang="zh">
 #
-# 就地修改并不总是带着下划线。下面八行，每一行开始的时候，`g` 都是原来的张量 `[-1, 2]`。**先猜**，再找一找：有没有哪一行改了它，`_version` 却不知道？
+# 就地修改不一定带着下划线。下面八行，每一行运行之前，`g` 都是原来的张量 `[-1, 2]`。哪几行会改到它？有没有哪一行改了，`_version` 却不知道？**先猜。**
 #
 # </div>
 # <div lang="en">
@@ -829,15 +865,19 @@ for line in lines:
 # %% [markdown]
 # <div lang="zh">
 #
-# 有五行改到了它。`*=` 和对下标赋值也是就地修改。`detach()` 得到的张量和原来的共用内存，改它就是改原来的；`clone()` 才是真正的拷贝。`.data` 最阴险：它改了数，`_version` 却还是 0，所以靠 `_version` 发现错误的检查也会被它瞒过去。
+# 有五行改到了它。`*=` 和对下标赋值没有下划线，却也是就地修改。`detach()` 得到的张量和原来的共用内存，改了一个，另一个也跟着变；只有 `clone()` 才是真正的拷贝。
+#
+# 最阴险的是 `.data`：数变了，`_version` 却还是 0，凡是靠 `_version` 来发现错误的检查，都会被它瞒过去。
 #
 # </div>
 # <div lang="en">
 #
 # Five of the eight lines change the original. `*=` and assignment to an index work in place, although they have no
 # underscore. `detach()` returns a tensor that shares memory with the original, so changing one changes the other, and
-# only `clone()` makes a copy. The most treacherous of all is `.data`: the numbers change, yet `_version` is still 0,
-# so every check that relies on it is deceived.
+# only `clone()` makes a copy.
+#
+# The most treacherous of all is `.data`: the numbers change, yet `_version` is still 0, so every check that relies on
+# it is deceived.
 #
 # </div>
 #
@@ -847,9 +887,9 @@ for line in lines:
 #
 # <div lang="zh">
 #
-# `tame(branch)` 给 `branch` 挂两个钩子：第一个把负的梯度变成 0，第二个把剩下的减半。注释里是原来的写法：两行都是就地修改，会弄坏与 `branch` 相加的那条路的梯度。
+# 有人写了一个 `tame(branch)`，它给 `branch` 挂两个钩子：第一个把负的梯度变成 0，第二个把剩下的减半。注释里是他原来的写法。两行都是就地修改，所以会弄坏另一条路的梯度，也就是和 `branch` 相加的那一条。
 #
-# 请把两个都修好，按这个次序返回它们的句柄。别人可能只取下其中一个，所以**单独留下任何一个时，也要是对的。** `clamp(min=0)` 可以把负数变成 0。
+# 请把两个钩子都修好，按这个次序返回它们的句柄。调用者可能只取下其中一个，所以**单独留下任何一个时，也要是对的**。把负数变成 0，可以用 `clamp(min=0)`。
 #
 # </div>
 # <div lang="en">
@@ -894,7 +934,7 @@ check("03.4", tame)
 #
 # <div lang="zh">
 #
-# 你自己从不就地修改，也未必安全。设想你只是记录 `a` 的梯度，别处的代码却在 `b` 上挂了一个就地乘以 7 的钩子。`a` 的梯度是 1。**先猜。**
+# 就算你自己从不就地修改，也未必安全。设想你只是把 `a` 的梯度记下来，别处的代码却在 `b` 上挂了一个就地乘以 7 的钩子。`a` 的梯度是 1。你的记录会说是多少？**先猜。**
 #
 # </div>
 # <div lang="en">
@@ -921,7 +961,7 @@ print("recorded:", kept[0])
 # %% [markdown]
 # <div lang="zh">
 #
-# `a.grad` 是对的 1，你的记录却说是 7。记下的不是一个数，而是张量本身；之后有人改了它，你的记录也跟着变。再试一遍，这次用四种办法来记：
+# `a.grad` 是 1，没有错，你的记录却说是 7。原来你记下的不是一个数，而是张量本身；后来有人改了这个张量，你的记录也就跟着变了。我们再记一遍，这次用四种办法：
 #
 # </div>
 # <div lang="en">
@@ -958,15 +998,19 @@ a.register_hook(attached)
 #
 # <div lang="zh">
 #
-# 把 `grad` 本身留下来当记录。我们之前大多是这么做的；只要没有人就地修改它，这样也没有问题。要留住那一刻的值，用 `grad.detach().clone()`：`clone()` 抄一份数；`detach()` 剪断图，因为在 `create_graph=True` 之下，梯度自己也可能连着一张计算图（最后一行）。如果梯度只有一个数，`grad.item()` 就够了。
+# 只把 `grad` 本身留下来，这样的记录靠不住。我们之前大多就是这么做的；只要没有人就地修改它，也没有问题。
+#
+# 要留住那一刻的值，用 `grad.detach().clone()`。`clone()` 抄一份数。`detach()` 剪断图，因为在 `create_graph=True` 之下，梯度自己也可能连着一张计算图（看最后一行）。如果梯度只有一个数，`grad.item()` 就够了。
 #
 # </div>
 # <div lang="en">
 #
 # `grad` itself is not a safe record. We have mostly kept just that, which is fine as long as nobody changes it in
-# place. To keep the value of that moment, use `grad.detach().clone()`. `clone()` copies the numbers. `detach()` cuts
-# the graph off, because under `create_graph=True` a gradient can itself be attached to a computation graph (see the
-# last line). If the gradient is a single number, `grad.item()` is enough.
+# place.
+#
+# To keep the value of that moment, use `grad.detach().clone()`. `clone()` copies the numbers. `detach()` cuts the graph
+# off, because under `create_graph=True` a gradient can itself be attached to a computation graph (see the last line).
+# If the gradient is a single number, `grad.item()` is enough.
 #
 # </div>
 # </div>
@@ -975,15 +1019,15 @@ a.register_hook(attached)
 #
 # <div lang="zh">
 #
-# 设 $L=3x+5x$，`x` 被用了两次。我们想让 5 的那条路不把梯度传回 `x`，于是 `x.grad` 应当是 3。
+# 一个张量分出好几条路，有时候你只想改其中的一条。设 $L=3x+5x$，`x` 用了两次。我们不想让 5 的那条路把梯度传回 `x`，所以 `x.grad` 应当是 3。
 #
-# 先试最直接的办法：在 `x` 上挂一个返回零的钩子。**先猜。**
+# 先试看起来最直接的办法：在 `x` 上挂一个返回零的钩子。**先猜**它会收到什么。
 #
 # </div>
 # <div lang="en">
 #
-# Sometimes only one of several paths should be changed. Let $L=3x+5x$, which uses `x` twice. We want the path with
-# the 5 to pass no gradient back to `x`, so that `x.grad` becomes 3.
+# Sometimes a tensor is used on several paths, and you want to change only one of them. Let $L=3x+5x$, which uses `x`
+# twice. We want the path with the 5 to pass no gradient back to `x`, so that `x.grad` becomes 3.
 #
 # First we try what seems obvious, a hook on `x` that returns zero. **Guess first** what it receives.
 #
@@ -1004,9 +1048,9 @@ print("x.grad:", x.grad)
 # %% [markdown]
 # <div lang="zh">
 #
-# 钩子收到 8，`x.grad` 是 0。到了 `x` 这里，两条路的梯度已经加在一起，再也分不开了。
+# 钩子收到 8，`x.grad` 是 0。挂在 `x` 上太晚了：到了这里，两条路的梯度已经加在一起，再也分不开。
 #
-# 所以要在它们汇合之前动手。`x.view_as(x)` 造出一个值相同的张量 `y`：它和 `x` 共用内存，在计算图里却是一个单独的节点。只让 5 的那条路经过 `y`，把钩子挂在 `y` 上。**先猜。**
+# 所以要在它们汇合之前动手。办法是用 `x.view_as(x)` 造一个值相同的张量 `y`：它和 `x` 共用内存，在计算图里却是一个单独的节点。我们只让 5 的那条路经过 `y`，把钩子挂在 `y` 上。这回 `x.grad` 是多少？**先猜。**
 #
 # </div>
 # <div lang="en">
@@ -1014,9 +1058,9 @@ print("x.grad:", x.grad)
 # The hook receives 8, and `x.grad` is 0. A hook on `x` comes too late: by then the gradients of both paths have been
 # added up, and nothing can take them apart again.
 #
-# So we have to act before the two gradients meet. `x.view_as(x)` makes a tensor `y` with the same values: it shares
-# memory with `x`, but in the computation graph it is a node of its own. We let only the path with the 5 run through
-# `y`, and put the hook there. **Guess first.**
+# So we have to act before the two gradients meet. With `x.view_as(x)` we make a tensor `y` with the same values: it
+# shares memory with `x`, but in the computation graph it is a node of its own. We let only the path with the 5 run
+# through `y`, and put the hook there. What is `x.grad` now? **Guess first.**
 #
 # </div>
 
@@ -1039,7 +1083,7 @@ ax = plot_graph(loss, {"x": x, "three": three, "y": y, "loss": loss}, gradients=
 #
 # 这回 `x.grad` 是 3：钩子只截住了经过 `y` 的那个 5，另一条路的 3 照常回到 `x`。
 #
-# 用这个办法之前，还有一个问题：在 `torch.no_grad()` 里不建图，那里的张量还肯收钩子吗？分别试一试 `clone()` 和 `view_as` 造出来的。
+# 在你自己用这个办法之前，还有一个问题。在 `torch.no_grad()` 里不建图，那里的张量还肯收下钩子吗？我们试两个，一个用 `clone()` 造，一个用 `view_as` 造。
 #
 # </div>
 # <div lang="en">
@@ -1064,15 +1108,18 @@ with torch.no_grad():
 # %% [markdown]
 # <div lang="zh">
 #
-# 克隆出来的张量不需要梯度，也就不接受钩子。视图则重复 `x` 的 `True`，肯收下钩子，却没有 `grad_fn`：没有梯度会经它回到 `x`。两种情况下都可以先问 `y.requires_grad`，再决定挂不挂。
+# 两个张量的反应不一样。克隆出来的不需要梯度，所以不接受钩子。视图却照搬了 `x` 的 `True`，肯收下钩子。可是它没有 `grad_fn`，不会有梯度经它回到 `x`，钩子在那里也就无事可做。
+#
+# 所以拿不准的时候，挂之前先问 `y.requires_grad`，免得报错。
 #
 # </div>
 # <div lang="en">
 #
 # The two tensors behave differently. The clone does not require a gradient, so it refuses the hook. The view takes over
 # the `True` of `x` and accepts the hook. But since it has no `grad_fn`, no gradient will ever get back to `x` through
-# it, and the hook has nothing to do there. So where you cannot be sure, ask `y.requires_grad` before you register: it
-# spares you the error.
+# it, and the hook has nothing to do there.
+#
+# So where you cannot be sure, ask `y.requires_grad` before you register: it spares you the error.
 #
 # </div>
 #
@@ -1082,25 +1129,25 @@ with torch.no_grad():
 #
 # <div lang="zh">
 #
-# 让值原样通过、只把梯度反过来的层，是一个有名的技巧，课末还会遇到它。
+# 有一种层让值原样通过，只把梯度反过来。这是一个有名的技巧，课末还会遇到它。
 #
-# 写 `reverse_gradient(x, strength)`：它返回一个值和 `x` 相同的张量 `y`（舍入不计）。
+# 写 `reverse_gradient(x, strength)`。它返回一个值和 `x` 相同的张量 `y`（舍入不计）。
 #
 # - 反向传播时，经过 `y` 的梯度要乘以 `-strength`。
-# - 不经过 `y` 的路不受影响。
+# - 要反过来的只有这一条路，所以不经过 `y` 的路不受影响。
 # - `x` 不需要梯度的时候也要能用，这时 `y` 也不需要。
 # - 在 `torch.no_grad()` 里也要能用；那里已经关掉了建图，所以不许建图。
 #
 # </div>
 # <div lang="en">
 #
-# A layer whose values pass unchanged while its gradient is turned around is a famous trick, as you will see at the end
-# of this lesson.
+# There is a famous kind of layer that passes its values unchanged and turns only the gradient around. You will meet it
+# again at the end of this lesson.
 #
 # Write `reverse_gradient(x, strength)`, which returns a tensor `y` with the values of `x` (rounding aside).
 #
 # - In backward, the gradient that passes `y` is multiplied by `-strength`.
-# - Paths that do not run through `y` are not affected.
+# - Only this path is to be reversed, so paths that do not run through `y` are not affected.
 # - Your function must also work when `x` requires no gradient, and then `y` requires none either.
 # - It must also work under `torch.no_grad()`. Graphs are turned off there, so it must not build one.
 #
@@ -1129,10 +1176,10 @@ check("03.5", reverse_gradient)
 #
 # <div lang="zh">
 #
-# 1. 钩子返回的张量取代梯度；什么也不返回，继续往下传的就是它收到的那个张量，连同就地做过的改动。
+# 1. 钩子返回的张量取代梯度。如果什么也不返回，继续往下传的就是它收到的那个张量，连同就地做过的改动。
 # 2. 返回的张量，形状和 dtype 都要和收到的梯度一样。
 # 3. 一个张量上的钩子按注册的次序运行，每一个都从前一个的结果开始。
-# 4. 形状和 dtype 相同的 `a + b`，把同一个张量交给两边。就地修改它，可能平安无事，也可能弄坏别人的；张量是扩展出来的，或者被 autograd 存了起来，还可能报错。所以要返回新张量。
+# 4. 两边的形状和 dtype 相同时，`a + b` 把同一个张量交给两边。就地修改它，可能平安无事，也可能弄坏别人的梯度；张量要是扩展出来的，或者被 autograd 存了起来，还可能报错。所以要返回新张量。
 # 5. 要留下记录，就用 `grad.detach().clone()`。只想改一条路，就给它一个自己的张量。
 #
 # </div>
@@ -1168,14 +1215,17 @@ check("03.5", reverse_gradient)
 #
 # <div lang="zh">
 #
-# 域对抗训练（DANN）用的正是练习 03.5 的梯度反转：特征提取器要学到的，是让域分类器分不清数据来自哪里的特征。可以搜索 `gradient reversal layer`。不少 MuZero 的实现里有这样一行：`hidden_state.register_hook(lambda grad: grad * 0.5)`。模型要连着展开好几步，每退回一步，梯度就减半，免得越积越大。这个钩子返回的也是新张量。
+# 域对抗训练（DANN）靠的正是练习 03.5 的梯度反转：它学出来的特征，要让域分类器看不出数据来自哪里。可以搜索 `gradient reversal layer`。
+#
+# MuZero 里也有我们这样的钩子。它的不少实现里都有这样一行：`hidden_state.register_hook(lambda grad: grad * 0.5)`。模型在那里要一连展开好几步，所以每退回一步，梯度就减半，免得越积越大。这个钩子返回的也是新张量。
 #
 # </div>
 # <div lang="en">
 #
 # Domain-adversarial training (DANN) rests on the gradient reversal of exercise 03.5: it learns features from which a
-# domain classifier cannot tell where the data come from. You can search for `gradient reversal layer`. Hooks like ours
-# also appear in MuZero, of which quite a few implementations contain the line
+# domain classifier cannot tell where the data come from. You can search for `gradient reversal layer`.
+#
+# Hooks like ours also appear in MuZero, of which quite a few implementations contain the line
 # `hidden_state.register_hook(lambda grad: grad * 0.5)`. There the model is unrolled over several steps, and the
 # gradient is halved at each step back so that it does not pile up. This hook, too, returns a new tensor.
 #
