@@ -1141,18 +1141,22 @@ print("parameters with a .grad:", sum(with_grad), "of", len(with_grad))
 # ## 11.13 小结 · Recap
 #
 # <div lang="zh">
+#
 # 1. 特征图说的是「在哪里」，梯度说的是「有多要紧」；一个前向钩子能把两样都留下来。
 # 2. 通道的权重，是图自己那一类的 logit 的平均梯度。在 eval 模式下，这样的网络里各图互不影响，所以从 logit 之和做一次反向传播就够了。
 # 3. Grad-CAM 的次序是加权和、`relu()`、双线性放大；特征图要 `clone()`，因为后面的 ReLU 可能是就地的。
 # 4. 热图好看不算数，要打分：和真的框比，和永远指正中间比，和随机权重比。
 # 5. 准确率看不出网络靠什么作答，热图能提示，挪动贴纸、关掉通道这样的实验能证实。
+#
 # </div>
 # <div lang="en">
+#
 # 1. Feature maps tell where something is, and the gradient tells how much it matters. One forward hook can keep both.
 # 2. The weight of a channel is the average gradient of the logit of the picture's own class. In eval mode pictures do not influence one another in a network like this one, so one backward pass from the sum of the logits is enough.
 # 3. Grad-CAM takes the weighted sum of the maps, then `relu()`, then bilinear enlarging. Keep the maps with `clone()`, because a ReLU behind the layer may work in place.
 # 4. A pretty heat map proves nothing, so score it against true boxes, and compare with always pointing at the middle and with random weights.
 # 5. Accuracy does not tell what an answer rests on. A heat map gives a hint, and an experiment, such as moving a sticker or switching off a channel, confirms it.
+#
 # </div>
 
 # %% [markdown]

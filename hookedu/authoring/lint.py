@@ -249,6 +249,18 @@ def _shape(lesson: Lesson, cells: list[Cell]) -> bilingual.Found:
             )
 
 
+def _blank_lines(lesson: Lesson, cells: list[Cell]) -> bilingual.Found:
+    for cell in bilingual.prose_in(cells):
+        if re.search(r'^<div lang="(?:zh|en)">\n[^<\n]', cell.text, re.MULTILINE):
+            yield (
+                cell.line,
+                Text(
+                    zh="`<div lang>` 后面要空一行，不然这一段会原样显示，不当作 Markdown。",
+                    en="A blank line must follow a `<div lang>`: without it, the text is shown as it is, not as Markdown.",
+                ),
+            )
+
+
 def _boxes(lesson: Lesson, cells: list[Cell]) -> bilingual.Found:
     boxed = {tag: c.line for c in bilingual.prose_in(cells) for tag in c.tags}
     shown = {tag: c.line for c in reversed(cells) if c.is_code for tag in c.tags if tag.startswith("F")}
@@ -340,6 +352,7 @@ _RULES = (
     _solution_markers,
     _exercises,
     _shape,
+    _blank_lines,
     _boxes,
     _guesses,
     _pictures,

@@ -21,6 +21,11 @@ BROKEN = {
         '<div lang="en">\n#\n# 下面分两步',
         "no text in a",
     ),
+    "blank_line": (
+        '# <div lang="zh">\n#\n# 下面分两步',
+        '# <div lang="zh">\n# 下面分两步',
+        "A blank line must follow",
+    ),
     "heading": ("## 2.1 一个消失的数 · A number that vanished", "## 2.1 A number that vanished", "must read"),
     "heading_sides": (
         "一个消失的数 · A number that vanished",
