@@ -11,31 +11,32 @@ LanguageToggle()
 #
 # <div lang="zh">
 #
-# 点一下上面那个单元，按 **Shift+Enter** 运行它；左边显示 `[*]` 就是还没运行完，第一次要等几秒。下面会出现三个按钮：中文、English、双语。
-# 随时可以换；在 JupyterLab 和 Jupyter Notebook 里，下一课会记得你的选择。
+# 点一下上面那个单元，按 **Shift+Enter** 运行它。左边显示 `[*]`，就是还没运行完，第一次要等几秒。
+# 然后下面会出现三个按钮：中文、English、双语。你随时可以换；在 JupyterLab 和 Jupyter Notebook 里，下一课会记得你的选择。
 #
-# 单元要从上往下逐个运行，后面的会用到前面的。看到 `NameError`，多半是跳过了前面的单元，或者内核重启过，什么都不记得了：从第一个单元起重新运行。
+# 请从上往下逐个运行，因为后面的单元会用到前面的。看到 `NameError`，多半是跳过了某个单元，或者内核重启过，什么都不记得了。
+# 不论是哪一种，都从第一个单元起重新运行。
 #
-# 平常 `model(x)` 只给你最后的输出。下面的模型一行也没改，只多了一个函数 `look`。
+# 模型在算的时候，里面发生了什么？平常你看不到，因为 `model(x)` 只给你最后的输出。下面的模型一行也没改，我们只多写了一个函数 `look`。
 #
-# 先运行 `guess("00.a")` 这个单元，它问你一个问题。看看它下面的代码，**猜一猜**，再运行那段代码。猜错了没关系，不计分。
+# 先运行 `guess("00.a")` 这个单元，它问你下面的代码会打印几行。看看那段代码，**猜一猜**，再运行它。猜错了没关系，不计分。
 #
 # </div>
 # <div lang="en">
 #
-# Click the cell above and run it with **Shift+Enter**. While `[*]` shows to its left, the cell is still running; the
-# first time this takes some seconds. Then three buttons appear: Chinese, English or both. You can change your mind at
-# any time; in JupyterLab and Jupyter Notebook, the next lesson remembers your choice.
+# Click the cell above and press **Shift+Enter** to run it. While `[*]` shows to its left, the cell is still running;
+# the first time this takes some seconds. Then three buttons appear: Chinese, English or both. You can change your mind
+# at any time; in JupyterLab and Jupyter Notebook, the next lesson remembers your choice.
 #
 # Run the cells from top to bottom, because later ones need earlier ones. If you see a `NameError`, you have usually
 # skipped one, or the kernel was restarted and has forgotten everything. In either case, run the cells again from the
 # first.
 #
-# Usually `model(x)` gives you the output and nothing else. Below, the model stays as it is,
-# and we only add a function `look`.
+# What goes on inside a model while it computes? Usually you do not see it, because `model(x)` gives you the output and
+# nothing else. Below, the model stays as it is, and we only add a function `look`.
 #
-# First run the cell `guess("00.a")`, which asks you a question. Look at the code below it, **guess**, and then run
-# that code. A wrong guess does no harm, since guesses are not graded.
+# First run the cell `guess("00.a")`, which asks how many lines the code below it will print. Look at that code,
+# **guess**, and then run it. A wrong guess does no harm, since guesses are not graded.
 #
 # </div>
 
@@ -62,21 +63,27 @@ for handle in handles:
 #
 # <div lang="zh">
 #
-# `look` 是一个普通函数，`register_forward_hook` 把它挂到一层上：那一层一算完，PyTorch 就替你调用它，
-# 把这一层、它的输入和输出交给 `look` 的 3 个参数。这样的函数叫**钩子**。
+# 刚才打印了 5 行：4 层各一行，最后一行是整个模型的输出。可是再看看代码，里面没有一处调用了 `look`。那是谁在调用它？
 #
-# 每次挂上都会得到一个句柄，`remove()` 把钩子取下来。
+# 是 PyTorch。`look` 只是一个普通函数，`register_forward_hook` 把它挂到一层上。那一层一算完，PyTorch 就替你调用它，
+# 交给它 3 个参数：这一层、它的输入和输出。这样的函数叫**钩子**。
+#
+# 看够了，就把钩子取下来。每挂上一次，你都会得到一个句柄，对它调用 `remove()` 就行。
 #
 # 钩子不止一种。用哪种，看你想要什么：
 #
 # </div>
 # <div lang="en">
 #
-# `look` is an ordinary function, and `register_forward_hook` attaches it to a layer. As soon as that layer is done,
-# PyTorch calls the function for you, with 3 arguments: the layer, its input and its output. Such a function is a
-# **hook**.
+# The cell printed 5 lines: one for each of the 4 layers, and a last one for the output of the model. But look at the
+# code again. Nowhere in it is `look` called. So who calls it?
 #
-# Each registration gives you a handle, and with its `remove()` you take the hook off again.
+# PyTorch does. `look` is an ordinary function, and `register_forward_hook` attaches it to a layer. As soon as that
+# layer is done, PyTorch calls the function for you, with 3 arguments: the layer, its input and its output. Such a
+# function is a **hook**.
+#
+# When you have seen enough, you take the hook off again. Each registration gives you a handle, and its `remove()` does
+# that.
 #
 # There are several kinds of hooks. Which one you take depends on what you want:
 #
@@ -111,14 +118,23 @@ for handle in handles:
 #
 # <div lang="zh">
 #
-# 一层看到了什么？`LayerPicker` 用钩子替你画出来。下面就是开头那个网络，它学过六种形状，正看着一个十字。选一层，换一种视图。想要图背后的数字，就点 **显示代码**：算出它们的那几行普通 PyTorch 就在那里。
+# `look` 只告诉你输出有多大，没有说里面是什么。一层到底看到了什么？`LayerPicker` 用钩子替你画出来。
+#
+# 下面就是开头那个网络，它学过六种形状，现在正看着一个十字。选一层，再换一种视图试试。
+#
+# 想要图背后的数字，就点 **显示代码**：算出它们的那几行普通 PyTorch 就在那里。
 #
 # </div>
 # <div lang="en">
 #
-# What does a layer see? `LayerPicker` uses hooks to draw it for you. Below is the net from the top of this page, which
-# has learned six shapes, and it is looking at a cross. Choose a layer and change the view. Would you like the numbers
-# behind the picture? Click **Show code**, and you see the few lines of plain PyTorch that compute them.
+# `look` told you how large an output is, but not what is in it. What does a layer really see? `LayerPicker` uses hooks
+# to draw it for you.
+#
+# Below is the net from the top of this page. It has learned six shapes, and now it is looking at a cross. Choose a
+# layer and change the view.
+#
+# Would you like the numbers behind the picture? Click **Show code**, and you see the few lines of plain PyTorch that
+# compute them.
 #
 # </div>
 
@@ -135,18 +151,25 @@ picker
 #
 # <div lang="zh">
 #
-# 钩子要自己写才学得会，所以每个练习给你一个函数的开头，余下的由你来写。把 `raise NotImplementedError(...)` 那一行换成你的代码，运行那个单元，再运行它下面的 `check`：它用新的输入试你的函数，告诉你对不对、错在哪里。改了函数，两个单元都要重新运行，不然 `check` 试的还是旧的。标题下面的 ● 是难度，从一个到五个。代码里的括号、逗号和引号要用英文半角的：全角的 Python 不认。
+# 钩子要自己写才学得会，所以每个练习只给你一个函数的开头，余下的由你来写。标题下面的 ● 是难度，从一个到五个。
+#
+# 把 `raise NotImplementedError(...)` 那一行换成你的代码，运行那个单元，再运行它下面的 `check`。
+# 它用新的输入试你的函数，告诉你写得对不对；要是不对，还告诉你错在哪里。
+#
+# 每次改了函数，两个单元都要重新运行，不然 `check` 试的还是旧的。代码里的括号、逗号和引号要用英文半角的，全角的 Python 不认。
 #
 # 一行代码也会出错。下面的函数想把参数翻倍，却有毛病，它返回什么？**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# You learn hooks best by writing them. So every exercise gives you the beginning of a function, and the rest is yours.
-# Replace the line `raise NotImplementedError(...)` with your code, run its cell, then run `check` below. It tries your
-# function on fresh input and tells you whether it is right, and if it is not, what is wrong. After each change, run
-# both cells again, or `check` tries the old version. The dots below a title say how hard an exercise is: from one, ●,
-# to five.
+# You learn hooks best by writing them. So every exercise gives you the beginning of a function, and you write the rest.
+# The dots below a title say how hard an exercise is: from one, ●, to five.
+#
+# Replace the line `raise NotImplementedError(...)` with your code, run its cell, and then run `check` below. It tries
+# your function on fresh input and tells you whether it is right, and if it is not, what is wrong.
+#
+# After each change, run both cells again, or `check` tries the old version.
 #
 # Even one line can go wrong. The function below is meant to double its argument, but it has a fault. What does it
 # return? **Guess first.**
@@ -172,17 +195,20 @@ print(broken(torch.ones(2)))
 #
 # <div lang="zh">
 #
-# `broken` 想把 `grad` 翻倍，却没有做到。往后你写的钩子，常常就是这样的小函数，所以先来修好它。写一个 `double(grad)`：
-# `grad` 的形状不限，返回翻倍后的新张量，`grad` 本身不变。
+# `broken` 想把 `grad` 翻倍，返回的却是 `None`。往后你写的钩子，常常就是这样的小函数，所以我们先来修好它。
 #
-# 先什么都不写，就运行下面 2 个单元，看看 `check` 怎么说，也很好。
+# 写一个 `double(grad)`。它收到张量 `grad`，形状不限；它返回一个新的张量，是 `grad` 的两倍。`grad` 本身不能变，因为别处也许还要用它。
+#
+# 你也可以先什么都不写，就运行下面 2 个单元，看看 `check` 怎么说。这样开始也很好。
 #
 # </div>
 # <div lang="en">
 #
-# `broken` was meant to double `grad`, but it fails to do so. Your hooks will often be small functions like this one, so
-# let us repair it first. Write `double(grad)`: for `grad` of any shape, it returns a new, doubled tensor and does not
-# touch `grad` itself.
+# `broken` was meant to double `grad`, but what it returned was `None`. Your hooks will often be small functions like
+# this one, so let us repair it first.
+#
+# Write `double(grad)`. It gets a tensor `grad` of any shape, and it returns a new, doubled tensor. It does not touch
+# `grad` itself, which may still be needed elsewhere.
 #
 # You can run the 2 cells below even before you write anything, just to see what `check` says. That is a fine way to
 # begin.
@@ -209,9 +235,11 @@ check("00.1", double)
 #
 # <div lang="zh">
 #
-# 卡住了，就运行 `hint("00.1")`：每运行一次多给一点提示，最后一条几乎就是答案。下面这个单元，运行两次试试。（Shift+Enter 会走到下一个单元，要再运行一次，先点回来。）
+# 卡住了，就运行 `hint("00.1")`。每运行一次，它多给一点提示，最后一条几乎就是答案。
+# 下面这个单元，你运行两次试试。（Shift+Enter 会走到下一个单元，要再运行一次，先点回来。）
 #
-# 真正试过还是想不出，`solution("00.1")` 给出参考答案：用工具栏上的 **+** 添一个空单元，写进去，运行。想自己试点什么，也可以这样添一个单元。
+# 要是真正试过还是想不出，就看参考答案：用工具栏上的 **+** 添一个空单元，写上 `solution("00.1")`，运行它。
+# 你想自己试点什么，也可以这样添一个单元。
 #
 # </div>
 # <div lang="en">
@@ -232,15 +260,19 @@ hint("00.1")
 #
 # <div lang="zh">
 #
-# `progress()` 记着你在所有课里试过什么、解出了什么；关机再来也还在。一行是一课，一格是一个练习，粗框是接下来该做的；
-# 点一下就打开那一课；已经开始学的课，点格子会直接到那个练习。运行一下：
+# 这门课不必一口气学完。`progress()` 记着你在所有课里试过什么、解出了什么，关机再来也还在。
+#
+# 一行是一课，一格是一个练习，粗框标出接下来该做的。
+# 点一下就打开那一课；要是那一课你已经开始学了，点格子会直接到那个练习。运行一下：
 #
 # </div>
 # <div lang="en">
 #
-# `progress()` remembers what you have tried and solved in all lessons, even after a restart. Each row is a lesson, each
-# box in it is an exercise, and the box with the thick frame is what to do next. A click on a row opens the lesson,
-# and once you have begun that lesson, a click on a box goes straight to the exercise. Run it:
+# You need not take the whole course at once. `progress()` remembers what you have tried and solved in all lessons, even
+# after a restart.
+#
+# Each row is a lesson, and each box in it is an exercise. The box with the thick frame is what to do next. A click on a
+# row opens the lesson, and once you have begun that lesson, a click on a box goes straight to the exercise. Run it:
 #
 # </div>
 
@@ -252,14 +284,18 @@ progress()
 #
 # <div lang="zh">
 #
-# 从哪里开始？箭头从一课指向直接用到它的课，所以从上往下走，要用的总是已经学过了。想早点画特征图，可以提前去第 09 课：只要先学第 03 课和第 05 课，以及地图上通向这两课的课。
+# 从哪里开始？地图上的箭头从一课出发，指向直接用到它的课。所以你从上往下学，每一课要用的，总是已经学过了。
+#
+# 想早点画特征图，可以提前去第 09 课。那只要先学第 03 课和第 05 课，以及地图上通向这两课的课。
 #
 # </div>
 # <div lang="en">
 #
 # Where should you begin? An arrow leads from a lesson to those that build on it, so if you go from the top down, you
-# always have what you need. If you cannot wait to draw feature maps, you can go to lesson 09 early. For that you need
-# only lessons 03 and 05, and the lessons that lead to these two on the map.
+# always have what you need.
+#
+# If you cannot wait to draw feature maps, you can go to lesson 09 early. For that you need only lessons 03 and 05, and
+# the lessons that lead to these two on the map.
 #
 # </div>
 
@@ -289,7 +325,7 @@ course_map()
 #
 # <div lang="zh">
 #
-# 钩子挂到 `nn.Module` 的各层上，看进去的、出来的和流回来的。
+# 这回把钩子挂到 `nn.Module` 的各层上，看什么进了一层，什么从里面出来，又有什么流回来。
 #
 # <!-- lessons 05-08 -->
 #
@@ -307,7 +343,7 @@ course_map()
 #
 # <div lang="zh">
 #
-# 工具都认识了，现在用在真正的任务上：网络在看哪里？训练在哪里出错，内存又用到哪里去了？
+# 工具你都认识了，现在拿来做真正的事：网络在看哪里？训练在哪里出错，内存又用到哪里去了？
 #
 # <!-- lessons 09- -->
 #
@@ -361,7 +397,8 @@ course_map()
 #
 # <div lang="zh">
 #
-# 列出网络各层的 `torchinfo`、解释图像分类的 Grad-CAM 的常见实现、许多看语言模型内部的工具，靠的都是钩子。下一课：[01 计算图与叶子](01_graph_and_leaves.ipynb)。
+# 你会在许多地方遇到钩子。`torchinfo` 靠它列出网络的各层。Grad-CAM 用来解释图像分类，常见的实现也建立在钩子上。
+# 许多查看大语言模型内部的工具，用的还是钩子。下一课：[01 计算图与叶子](01_graph_and_leaves.ipynb)。
 #
 # </div>
 # <div lang="en">
