@@ -30,16 +30,16 @@ LanguageToggle()
 # </div>
 # <div lang="en">
 #
-# In backward, a gradient comes back to a convolution, and we want to look at it. Many old tutorials use
-# `register_backward_hook` for that. The second argument that its hook receives is called `grad_input`, so it should
-# be the gradient of the **input**. Is that true?
+# You want to look at the gradient that comes back to a convolution in backward. Many old tutorials will tell you to use
+# `register_backward_hook`. The second argument that its hook receives is called `grad_input`, so it should be the
+# gradient of the **input**. Is it?
 #
-# We try it on the small net of lesson 05. It begins with a convolution of two channels, whose weights are all `1` in
-# the first and all `2` in the second, and a `2×2` max pool follows. The input is a `1×1×4×4` picture of ones, and L1
-# loss compares the output with a random target.
+# Let us try it on the small net of lesson 05: a convolution with two channels, and after it a `2×2` max pool. The
+# weights of the first channel are all `1`, those of the second all `2`. The input is a `1×1×4×4` picture of ones, and
+# L1 loss compares the output with a random target.
 #
-# This convolution has only one input. The hook below prints a line `in grad_input` for each entry of `grad_input`.
-# How many lines do you expect? **Guess first.**
+# This convolution has only one input. The hook below prints a line `in grad_input` for each entry of `grad_input`. How
+# many lines do you expect? **Guess first.**
 #
 # </div>
 
@@ -88,11 +88,12 @@ with warnings.catch_warnings(record=True) as caught, net[0].register_backward_ho
 # </div>
 # <div lang="en">
 #
-# The hook printed three lines, and only the first is about the input. It says `None`, because this picture needs no
-# gradient. The other two are the gradients of weight and bias.
+# Three lines, although there is one input! Only the first line is about this input. It says `None`, because the picture
+# needs no gradient. The other two are the gradients of the weight and the bias.
 #
-# How did they get into `grad_input`? The legacy hook does not really sit on the module. It sits on the **operation**
-# that makes the output, and a convolution as an operation has three inputs: picture, weight and bias.
+# How did they get into `grad_input`? You registered the legacy hook on the module, but that is not really where it
+# sits. It sits on the **operation** that makes the output. And a convolution, as an operation, has three inputs:
+# picture, weight and bias.
 #
 # </div>
 #
@@ -180,19 +181,19 @@ with layer.register_full_backward_hook(report):
 # </div>
 # <div lang="en">
 #
-# A gradient always has the shape of the tensor that it belongs to. `grad_output` belongs to the **output** of the
-# layer, so it is `6×3`, and `grad_input` belongs to the **input**, so it is `6×5`. Both are tuples, because a layer
-# may have several inputs and outputs.
+# A gradient always has the shape of the tensor that it belongs to. `grad_input` belongs to the **input** of the layer,
+# so it is `6×5`, and `grad_output` belongs to the **output**, so it is `6×3`. Both are tuples, because a layer may have
+# several inputs and outputs.
 #
-# The words input and output are meant as in forward. Backward goes the other way: `grad_output` arrives first, and
-# `grad_input` is computed from it.
+# Do not let the names confuse you: input and output are meant as in forward. Backward goes the other way, so
+# `grad_output` arrives first, and `grad_input` is computed from it.
 #
-# The widget below takes a net of two layers through one pass, event by event. This lesson is about `backward_pre` and
-# `backward`. `backward_pre` fires when the `grad_output` of a layer arrives, and `backward` when its `grad_input` is
-# ready.
+# The widget below takes a net of two layers through one pass, event by event. Watch `backward_pre` and `backward`,
+# which are the events of this lesson. Here `backward_pre` fires when the `grad_output` of a layer arrives, and
+# `backward` fires only when its `grad_input` is ready.
 #
-# **Guess first**: in backward, which layer fires `backward_pre` first, `Linear` or `Tanh`? And when the other layer
-# fires `backward_pre`, has the first layer already fired `backward`? Then step through the events and see.
+# **Guess first**: in backward, which layer fires `backward_pre` first, `Linear` or `Tanh`? And when the other one fires
+# its `backward_pre`, has that first layer already fired `backward`? Then step through the events and see.
 #
 # </div>
 
@@ -296,20 +297,21 @@ handle.remove()
 # </div>
 # <div lang="en">
 #
-# When the input needs no gradient, the hook still fires, and its `grad_input` is `(None,)`. There is no gradient of
-# an input to wait for, so it fires as soon as `grad_output` arrives, before `weight.grad` has been written. The same
+# The hook fires even if the input needs no gradient. It then receives `(None,)` as `grad_input`. There is no gradient
+# of an input to wait for, so it fires as soon as `grad_output` arrives, before `weight.grad` has been written. The same
 # goes for a whole net: if its input is data, its `backward` comes before those of its layers.
 #
-# When the input needs a gradient, the hook waits for `grad_input`. By then, the `Linear` here has its `weight.grad`.
+# If the input does need a gradient, the hook waits until `grad_input` is computed. By then, the `Linear` here has its
+# `weight.grad`.
 #
-# Sometimes the hook waits in vain. If you ask `torch.autograd.grad` for the gradient of the weight alone, nobody
-# computes `grad_input`, and the hook never fires.
+# Sometimes the hook waits in vain. Suppose you ask `torch.autograd.grad` for the gradient of the weight alone. Then
+# nobody computes `grad_input`, and the hook never fires.
 #
-# A layer may have several inputs, and the bilinear layer has two. If only the first needs a gradient, the entry of
-# the second is not `None` but zeros.
+# What about a layer with several inputs? The bilinear layer has two. If only the first needs a gradient, the entry of
+# the second is not `None`, as you might expect, but zeros.
 #
-# `grad_output` may hold a `None` as well. The attention layer returns two tensors, but the loss uses only the first,
-# so the entry of the second is `None`.
+# `grad_output` may hold a `None` as well. The attention layer returns two tensors, but the loss uses only the first, so
+# the entry of the second is `None`.
 #
 # </div>
 
@@ -355,15 +357,15 @@ handle.remove()
 # </div>
 # <div lang="en">
 #
-# You can tell what a full hook will see without registering one. If you can, you have understood the rules above.
+# Once you have understood the rules above, you can tell what a full hook will see without registering one. Try it.
 #
-# Write `grad_shapes(layer, x)`. It returns two tuples, the shapes that a full hook sees in `grad_input` and in
-# `grad_output`, with `None` where an entry has no gradient. Here `layer` is an `nn.Linear`, and `x` has 2 or more
-# dimensions.
+# Write `grad_shapes(layer, x)`, where `layer` is an `nn.Linear` and `x` has 2 or more dimensions. It returns two
+# tuples: the shapes that a full hook sees in `grad_input`, and those that it sees in `grad_output`. Where an entry has
+# no gradient, put `None`.
 #
 # - `layer` may have no bias, and it may be frozen, or only its weight may be. But `x` or a parameter always needs a
 #   gradient, so in `backward()` the hook is sure to fire.
-# - Leave hooks, `.grad` and `requires_grad` as they were.
+# - You only predict, so leave hooks, `.grad` and `requires_grad` as they were.
 #
 # </div>
 
@@ -396,11 +398,11 @@ check("07.1", grad_shapes)
 # </div>
 # <div lang="en">
 #
-# There are three kinds of backward hooks for modules, and you have met the legacy one and the full one. The third is
-# the **backward pre-hook**, which fires before backward enters the layer. At that time the gradient of the input has
-# not been computed yet, and so this hook receives `grad_output` only.
+# There are three kinds of backward hooks for modules, and you have met two of them, the legacy hook and the full hook.
+# The third is the **backward pre-hook**, which fires before backward enters the layer. At that time nobody has computed
+# the gradient of the input yet, and so this hook receives `grad_output` only.
 #
-# We try all three on the net of section 7.1, to see which hook has a `grad_input` that you can trust. Begin with
+# Which hook has a `grad_input` that you can trust? To find out, we try all three on the net of section 7.1. Begin with
 # `grad_output`: it has 8 numbers. How many of them are not `0`? **Guess first.**
 #
 # </div>
@@ -445,10 +447,10 @@ for kind in ("backward_hook", "full_backward_hook", "full_backward_pre_hook"):
 # </div>
 # <div lang="en">
 #
-# Only the `grad_input` of the full hook can be trusted: it has one entry, and that is about the one input. The
-# `grad_output` is the same for all three hooks. Of its 8 numbers, 2 are not `0`, one in each channel.
+# Of the 8 numbers in `grad_output`, 2 are not `0`, one in each channel, and all three hooks see the same. For
+# `grad_input`, however, you can trust only the full hook: there it has one entry, and that is about the one input.
 #
-# Why are these two numbers `0.5`? Here the L1 loss is the mean of two differences, so each difference counts for one
+# Why are the two numbers `0.5`? Here the L1 loss is the mean of two differences, so each difference counts for one
 # half.
 #
 # And why are they at the top left? The convolution returns `9` everywhere in one channel and `18` everywhere in the
@@ -468,8 +470,9 @@ for kind in ("backward_hook", "full_backward_hook", "full_backward_pre_hook"):
 # </div>
 # <div lang="en">
 #
-# So far all numbers in a window were equal, and one could not see how the pool chooses. This time we take a picture
-# of random numbers. With `return_indices=True`, `F.max_pool2d` even tells us which number it took from each window.
+# How does the pool choose? You could not see it, because so far all numbers in a window were equal. So this time we
+# take a picture of random numbers. With `return_indices=True`, `F.max_pool2d` even tells us which number it took from
+# each window.
 #
 # **Guess first**: are the places where `grad_output` is not `0` the same as those from which the pool took its
 # numbers?
@@ -531,15 +534,16 @@ for ax, (name, values) in zip(axes, seen.items(), strict=True):
 # </div>
 # <div lang="en">
 #
-# A max pool already decides in forward where the gradient will come back, so you can tell before backward has run.
+# A max pool picks its winners in forward, and with that it has decided where the gradient will come back. So you can
+# tell these places before backward has run.
 #
-# Write `pool_mask(features, size)`, which returns a `torch.bool` tensor that is `True` where `grad_output` is not
-# `0`. `features` are the maps before the pool (batch, channel, height, width), and the returned tensor has their
-# shape. `size` is the side of a window.
+# Write `pool_mask(features, size)`. It gets `features`, the maps before the pool (batch, channel, height, width), and
+# `size`, the side of a window. It returns a `torch.bool` tensor with the shape of `features`, which is `True` where
+# `grad_output` is not `0`.
 #
 # - `features` may hold any numbers, even `inf`, and need no gradient themselves.
 # - The pool drops rows and columns that fill no window.
-# - Leave `features` and its `.grad` as they were.
+# - Here, too, you only predict, so leave `features` and its `.grad` as they were.
 #
 # </div>
 
@@ -576,9 +580,9 @@ check("07.2", pool_mask)
 # A backward hook can do more than look. If it returns a tuple, it replaces gradients: a full hook replaces
 # `grad_input`, and a pre-hook replaces `grad_output`.
 #
-# What is the difference? We replace first `grad_input` and then `grad_output` with zeros. In this example all weights
-# are `1`, `x` is `6×5` and holds `2` everywhere, and the loss is the sum of the outputs. Without a hook, each number in
-# `weight.grad` is `12`. What is it once `grad_input` is zero? **Guess first.**
+# Does it matter which of them you replace? Let us put zeros first into `grad_input`, and then into `grad_output`. We
+# take a layer whose weights are all `1`, an `x` of `6×5` that holds `2` everywhere, and the sum of the outputs as the
+# loss. Without a hook, each number in `weight.grad` is `12`. What is it once `grad_input` is zero? **Guess first.**
 #
 # </div>
 
@@ -651,11 +655,11 @@ with layer.register_full_backward_pre_hook(stop_early):
 # </div>
 # <div lang="en">
 #
-# To see the gradients of every module, you need not register a hook on each: as in section 6.10, there are global
-# hooks for backward too. They receive `grad_input` and `grad_output` just as a module's own full hook does.
+# Suppose you want to see the gradients of every module. You need not register a hook on each: as in section 6.10, there
+# are global hooks for backward too. They receive `grad_input` and `grad_output` just as a module's own full hook does.
 #
-# **Guess first**, about two things. What is in `grad_input` when you pass `x` by keyword, as in `layer(input=x)`? And
-# a forward pre-hook may return a single tensor instead of a tuple. May a backward hook do that, too?
+# **Guess first**, about two things. What is in `grad_input` when you pass `x` by keyword, as in `layer(input=x)`? And a
+# forward pre-hook may return a single tensor instead of a tuple. May a backward hook do that, too?
 #
 # </div>
 
@@ -694,15 +698,15 @@ with register_module_full_backward_hook(lambda module, grad_input, _: grad_input
 # </div>
 # <div lang="en">
 #
-# `grad_input` covers positional arguments only, so it is empty when `x` is passed by keyword.
+# If you pass `x` by keyword, `grad_input` is empty, because it covers positional arguments only.
 #
 # The two kinds of hooks also differ in what they may return. If a forward pre-hook returns a single tensor, PyTorch
-# wraps it into a tuple. If a backward hook does so, PyTorch takes the tensor for a tuple in which each row is an
-# entry. Here it has `6` rows, where one entry is wanted, and so PyTorch raises an error.
+# wraps it into a tuple. If a backward hook does so, PyTorch takes the tensor for a tuple in which each row is an entry.
+# Here it has `6` rows, where one entry is wanted, and so PyTorch raises an error.
 #
 # A full hook also asks something of the output. Many language models return a dictionary or a dataclass instead of a
-# tensor. We attach a full backward hook to a module that returns a dictionary, and run backward once. How often will
-# the hook fire? **Guess first.**
+# tensor. What then? We attach a full backward hook to a module that returns a dictionary, and run backward once. How
+# often will the hook fire? **Guess first.**
 #
 # </div>
 
@@ -768,12 +772,12 @@ print(textwrap.fill(f"{caught[0].category.__name__}: {caught[0].message}", 90))
 # Sometimes you want to see only what speaks for a decision, and not what speaks against it. For that, backward should
 # let only positive gradients through each ReLU.
 #
-# Write `guided_relu(model)`, which returns the handles in a list. From then on, in backward, every `nn.ReLU` in
-# `model` passes only positive gradients, and negative ones become `0`.
+# Write `guided_relu(model)`. Once it has been called, every `nn.ReLU` in `model` passes only positive gradients in
+# backward, and negative ones become `0`. Return the handles in a list.
 #
-# - ReLU's own rule stays, and so do shortcuts, as in `h + relu(h)`.
-# - The same holds after `eval()` and in half precision, and nothing crashes under `torch.no_grad()`.
-# - No `nn.ReLU` here is in place (section 7.8 is about those), and all gradients are finite.
+# - ReLU keeps its own rule, and a shortcut such as `h + relu(h)` stays as it is.
+# - All this holds after `eval()` and in half precision too, and nothing may crash under `torch.no_grad()`.
+# - You will meet no `nn.ReLU` that is in place (section 7.8 is about those), and all gradients are finite.
 # - Use no legacy hooks, since their `grad_input` cannot be trusted.
 #
 # </div>
@@ -858,14 +862,15 @@ for inplace, kind, place in ((False, full, 0), (True, full, 0), (True, full, 1),
 # </div>
 # <div lang="en">
 #
-# The full hook crashes in both places, and a backward pre-hook crashes as well.
+# The full hook crashes in both places, although it does nothing, and a backward pre-hook crashes as well. What goes
+# wrong?
 #
-# PyTorch has to notice when a gradient crosses the border of a layer. For that, it turns the inputs and outputs of
-# the layer into views, which share memory with the original tensors. It forbids changing these views in place, but
-# that is just what the in-place ReLU tries to do.
+# PyTorch has to notice when a gradient crosses the border of a layer. For that, it turns the inputs and outputs of the
+# layer into views, which share memory with the original tensors. It forbids changing these views in place, but that is
+# just what the in-place ReLU tries to do.
 #
-# A tensor hook needs no view, so it offers another way: a forward hook that registers a tensor hook on the output.
-# For comparison, we also call `retain_grad`. Which of the two gives the gradient that the net has without the
+# A tensor hook needs no view, so it offers a way out: you use a forward hook, and let it register a tensor hook on the
+# output. For comparison, we also call `retain_grad`. Which of the two gives the gradient that the net has without the
 # in-place operation? **Guess first.**
 #
 # </div>
@@ -928,13 +933,15 @@ print("in place, retain_grad:   ", retained, torch.equal(retained, wanted))
 # </div>
 # <div lang="en">
 #
-# Some layers, such as `nn.Flatten`, return a view themselves, and there even the tensor hook may fail. When a view is
-# changed in place, PyTorch rewrites its history, and a tensor hook from before the change stays behind in the old
-# one. The gradient that passes through the change goes by the new history and never reaches this hook. There is no
-# error to warn you.
+# One trap is left. Some layers, such as `nn.Flatten`, return a view themselves, and there even the tensor hook may
+# fail, with no error to warn you.
 #
-# In that case let the forward hook return `output.clone()`. Then the in-place operation overwrites the copy, the view
-# stays as it was, and the hook fires as usual.
+# What happens there? When a view is changed in place, PyTorch rewrites its history, and a tensor hook from before the
+# change stays behind in the old one. The gradient that passes through the change goes by the new history and never
+# reaches this hook.
+#
+# So let the forward hook return `output.clone()` for such a layer. Then the in-place operation overwrites the copy, the
+# view stays as it was, and the hook fires as usual.
 #
 # </div>
 
@@ -956,17 +963,17 @@ print("in place, retain_grad:   ", retained, torch.equal(retained, wanted))
 # </div>
 # <div lang="en">
 #
-# A full backward hook fails if an in-place ReLU follows a `Linear`, but the tensor hook does not mind. So let us turn
-# it into a tool.
+# You want to see the gradient at the output of a `Linear`, but an in-place ReLU follows. There a full backward hook
+# fails, while the tensor hook does not mind. So let us turn it into a tool.
 #
-# Write `watch_output(layer, seen)`, which returns a handle. In each backward pass, the gradient of the output of
-# `layer` is appended, just as it is, to the list `seen`. The output of `layer` is no view, so you need no `clone()`
-# here.
+# Write `watch_output(layer, seen)`, which returns a handle. From then on, each backward pass appends the gradient of
+# the output of `layer` to the list `seen`, just as it is. You need no `clone()` here, because the output of `layer` is
+# no view.
 #
 # - Append every gradient, even if it is all zeros, since that is worth knowing too.
-# - Nothing may crash under `torch.no_grad()`, nor where the layer is frozen and its output needs no gradient, because
-#   the same model is also run without training.
-# - Outputs and gradients stay unchanged, because you only watch.
+# - The same model is also run without training. So nothing may crash under `torch.no_grad()`, nor where the layer is
+#   frozen and its output needs no gradient.
+# - You only watch, so outputs and gradients stay unchanged.
 #
 # </div>
 
@@ -1002,9 +1009,9 @@ check("07.4", watch_output)
 # </div>
 # <div lang="en">
 #
-# Now we use full hooks to measure something. How much of a gradient survives its way back through a small
-# convolutional net? A hook on every layer notes the share of `grad_input` that is not `0`, and one backward pass then
-# shows the rule of each kind of layer.
+# Now we use full hooks to measure something. How much of a gradient survives its way back through a small convolutional
+# net? We put a hook on every layer and let it note the share of `grad_input` that is not `0`. After a single backward
+# pass, you can see the rule of each kind of layer.
 #
 # **Guess first**: once the gradient has gone back through a `2×2` max pool, how much of it can still be different
 # from `0`? And after a convolution?
@@ -1056,18 +1063,18 @@ print("share that comes back through a pool is at most 1/4:", most <= 0.25)
 # </div>
 # <div lang="en">
 #
-# The picture shows the rule of each kind of layer. At most a quarter comes back through a pool, a ReLU removes some
-# more, and a convolution spreads the gradient over nearly all places again.
+# The picture shows the rule of each kind of layer. At most a quarter comes back through a pool, and a ReLU removes some
+# more. Then a convolution spreads the gradient over nearly all places again.
 #
-# Where it is `0` even after a convolution, that is mostly along the bottom and the right edge. In forward, numbers
-# there reach only rows and columns that a later pool drops, so they have no influence on the loss.
+# Why only nearly? Where it is `0` even after a convolution, that is mostly along the bottom and the right edge. In
+# forward, numbers there reach only rows and columns that a later pool drops, so they have no influence on the loss.
 #
-# The last question comes from fine-tuning. One layer should go on learning, while the layers before it should not
-# move. By section 7.6, a full hook that puts zeros into `grad_input` seems to be enough. But the hook may also return
-# `(None,)`, and then no gradient at all flows on from this layer. (A plain `None` changes nothing.)
+# The last question comes from fine-tuning. You want one layer to go on learning, while the layers before it do not
+# move. After section 7.6, a full hook that puts zeros into `grad_input` seems to be enough. But the hook may also
+# return `(None,)`, and then no gradient at all flows on from this layer. (A plain `None` changes nothing.)
 #
-# Does it matter which you choose? We train for 5 steps in both ways, with AdamW, which has weight decay. When will
-# the weight of the first layer move? **Guess first.**
+# Does it matter which you choose? We try both for 5 steps of training with AdamW, which has weight decay. When will the
+# weight of the first layer move? **Guess first.**
 #
 # </div>
 
@@ -1147,18 +1154,18 @@ for title, returns in (("zeros", torch.zeros_like), ("None", lambda grad: None))
 # In fine-tuning you may want to train a layer and keep everything before it as it is. For that, the gradient has to
 # stop at this layer.
 #
-# Write `stop_gradient(layer)`, which returns the handle. The weights of `layer` get their gradient as before, while
-# the layers before it get none. You can count on this: `layer` runs once in each forward pass, and all its inputs are
-# tensors, given by position.
+# Write `stop_gradient(layer)`, which stops it there and returns the handle. The weights of `layer` get their gradient
+# as before, while the layers before it get none. You can count on this: `layer` runs once in each forward pass, and all
+# its inputs are tensors, given by position.
 #
-# - No gradient passes back through any of the inputs.
+# - `layer` may have several inputs. No gradient passes back through any of them.
 # - The `.grad` of the layers before stays `None`. Zeros will not do, because weight decay would still move these
 #   layers.
-# - Only the way through `layer` is closed. A shortcut around it keeps its gradient, as in `y = layer(h) + h` (section
+# - You close only the way through `layer`. A shortcut around it keeps its gradient, as in `y = layer(h) + h` (section
 #   3.7).
 # - All this holds after `eval()` too.
-# - Nothing fails if the input needs no gradient, or under `torch.no_grad()`, because the same model is also run
-#   without training.
+# - The same model is also run without training. So nothing fails if the input needs no gradient, or under
+#   `torch.no_grad()`.
 #
 # </div>
 
