@@ -31,15 +31,16 @@ LanguageToggle()
 # </div>
 # <div lang="en">
 #
-# AlexNet begins with a convolution. For each of its channels it computes a **feature map**, a grid of numbers that are
-# positive in some places and negative in others. Such a map shows where in a picture the channel responds, and how
-# strongly. In this lesson we take feature maps out of networks with hooks, draw them, and learn how to judge them.
+# What does a network see in a picture? AlexNet begins with a convolution, which computes a **feature map** for each of
+# its channels. That is a grid of numbers, positive in some places and negative in others, and it shows where in the
+# picture the channel responds, and how strongly. In this lesson we take feature maps out of networks with hooks, draw
+# them, and learn how to judge them.
 #
 # As input we take a photograph of Grace Hopper. AlexNet is usually trained on square pictures, `224` pixels wide and
 # high, so we resize and crop the photograph to this size, and normalise it.
 #
-# The first questions are about how to keep the numbers of a map and not yet about what they mean. No trained network
-# is needed for that, so the weights here are random, with a fixed seed. A trained network follows in section 9.4.
+# At first we only ask how to keep the numbers of a map, and not yet what they mean. You need no trained network for
+# that, so the weights here are random, with a fixed seed. A trained network follows in section 9.4.
 #
 # </div>
 
@@ -70,12 +71,12 @@ _ = plt.axis("off")
 # </div>
 # <div lang="en">
 #
-# How should a hook keep an output for later? Let us try three ways that look much the same. A forward hook on this
-# first convolution keeps the same output with `detach()`, with `detach().cpu()` and with `detach().clone()`. We look at
-# all three after the whole model has run.
+# You want to look at an output later. How should your hook keep it? Let us try three ways that look much the same. A
+# forward hook on the first convolution keeps the same output with `detach()`, with `detach().cpu()` and with
+# `detach().clone()`. We let the whole model run, and only then look at all three.
 #
-# How can we tell afterwards whether a version is still what it was? About half of the numbers that a random convolution
-# returns are negative. Which of the three that we kept still hold negative numbers? **Guess first.**
+# How can we tell whether a version is still what it was? By its negative numbers: about half of the numbers that a
+# random convolution returns are negative. Which of the three that we kept still hold negative numbers? **Guess first.**
 #
 # </div>
 
@@ -125,7 +126,7 @@ for ax, way in zip(axes, ("detach()", "detach().clone()"), strict=True):
 # kept has changed, too.
 #
 # Why does `cpu()` not help? If a tensor is not on the CPU, for example on a GPU, `cpu()` has to copy it, and the copy
-# is safe. Our tensor was on the CPU already, so nothing was copied. So code that was right on a GPU may be wrong
+# is safe. But our tensor was on the CPU already, so nothing was copied. Code that was right on a GPU may be wrong
 # elsewhere.
 #
 # </div>
@@ -165,9 +166,9 @@ for ax, way in zip(axes, ("detach()", "detach().clone()"), strict=True):
 # <div lang="en">
 #
 # Is the first convolution the only one whose output gets overwritten? AlexNet has 5 convolutions, and we put a hook on
-# each. At every call the hook keeps two versions of the output, one by `detach()` and one by `clone()`. We group the
-# outputs by the shape of the kernel, `tuple(module.weight.shape)`, so that we know which layer they came from, because
-# all five differ.
+# each. At every call the hook keeps two versions of the output, one by `detach()` and one by `clone()`. Later we have
+# to know which convolution an output came from. All five have kernels of different shapes, so we group the outputs by
+# this shape, `tuple(module.weight.shape)`.
 #
 # To say which version is right, we need the true outputs to compare with. They come from a first run with every
 # `inplace` set to `False`, in which no ReLU overwrites anything. Then we set it back to `True` and run once more, with
@@ -239,15 +240,14 @@ for shape, [(detached, cloned)] in groups.items():  # one call in each group
 # </div>
 # <div lang="en">
 #
-# With a copy, no later layer can spoil a feature map. So now you can collect the feature maps of a whole model in one
-# go, grouped by the shape of the kernel as above.
+# You know how to keep a feature map so that no later layer can spoil it. Now you can collect all of a model's maps in
+# one go, grouped by the shape of the kernel as above.
 #
-# Write a function `conv_groups(model, x)` for this. It runs `model(x)` once and returns the feature maps in a
-# dictionary. Each key is the shape of a kernel (a tuple), and its value is a list of all outputs of convolutions with
-# this shape.
+# Write `conv_groups(model, x)`, which runs `model(x)` once and returns the feature maps in a dictionary. Each key is
+# the shape of a kernel (a tuple), and its value is a list of all outputs of convolutions with this shape.
 #
-# - Each call of a convolution adds one entry to the list of its kernel shape, so the entries stand in the order of
-#   running.
+# - A convolution may be called more than once. Each call adds one entry to the list of its kernel shape, so the entries
+#   stand in the order of running.
 # - An entry is the output as it was at that moment, with its `dtype` unchanged and without its graph.
 # - Record every `nn.Conv2d` that runs, however deep it lies. The model itself may be a convolution, and then it counts
 #   too.
@@ -346,11 +346,11 @@ print("bn2 as kept by detach() equals bn2 + identity:", torch.equal(detached, cl
 # </div>
 # <div lang="en">
 #
-# The only wrong layer is `bn2`. After it had run, `+=` added `identity` and wrote the sum into the same memory. So
-# what we kept there is no longer the output of `bn2` but this sum. The other layers are right, because nothing changes
-# their outputs in place.
+# Only `bn2` is wrong. After it had run, `+=` added `identity` and wrote the sum into the same memory. So what we kept
+# there is no longer the output of `bn2` but this sum. The other layers are right, because nothing changes their outputs
+# in place.
 #
-# You also see that the hook on `relu` reports 2 times, while the others report once each.
+# And did you notice the hook on `relu`? It reports 2 times, while the others report once each.
 #
 # </div>
 #
@@ -407,8 +407,8 @@ print("bn2 as kept by detach() equals bn2 + identity:", torch.equal(detached, cl
 # `Shapes`: each of them shows one shape, out of 6 classes. The network from `load_model()` has learned to recognise
 # these shapes.
 #
-# How should we draw the maps of this network? To turn numbers into colours, one has to decide which number is dark and
-# which is bright, and that is what a scale does.
+# How should we draw the maps of this network? To turn numbers into colours, we have to decide which number is dark and
+# which is bright. That is what a scale does.
 #
 # We compare two ways. The ReLU of `block3` has 48 maps, and we draw 12 of them in two rows. In the upper row each map
 # has a scale of its own, from its smallest value to its largest. In the lower row all maps share one scale, from 0 to
@@ -499,10 +499,11 @@ for channel in ends.values():
 # the shape `(C, H, W)`, and `columns` says how many tiles stand in a row, at most `C`. What you return is a single
 # picture of shape `(height, width)`. From the number of tiles and their size you can work out how large it has to be.
 #
-# - Each row holds `columns` maps, from left to right and then down, without gaps. Unused places are 0.
+# - Each row holds `columns` maps, from left to right and then down, without gaps. If maps run out in the last row, its
+#   unused places are 0.
 # - The layer's smallest number becomes 0 and the largest 1, however close they are. If all are equal, there is nothing
 #   to stretch, and the picture is 0.
-# - `maps` and the picture are `float32`. Do not change `maps`.
+# - `maps` and the picture are `float32`. You only draw the maps, so do not change `maps`.
 #
 # </div>
 
@@ -542,17 +543,19 @@ check("09.2", one_scale)
 # </div>
 # <div lang="en">
 #
-# Feature maps change during training, and you may want to watch how. So you write a picture of them from time to time,
-# and look at all these pictures later. TensorBoard keeps them in an event file: `add_image(tag, picture, step)` writes
-# one picture and the step at which it was made. If all steps use the same tag, their pictures are filed together.
+# Feature maps change during training. To watch them change, you write a picture of them from time to time, and look at
+# all these pictures later.
 #
-# A layer has many maps, so we first lay them out as one picture. This is done by torchvision's `make_grid`, where
-# `nrow` is the number of maps in a row. With `normalize=True` it stretches the numbers to the range from 0 to 1. If
-# you add `scale_each=True`, it stretches each map by itself, so each gets its own scale.
+# TensorBoard keeps them in an event file: `add_image(tag, picture, step)` writes one picture and the step at which it
+# was made. If all steps use the same tag, their pictures are filed together.
+#
+# A layer has many maps, so we first lay them out as one picture. torchvision's `make_grid` does this, with `nrow` maps
+# in a row. With `normalize=True` it stretches the numbers to the range from 0 to 1. If you add `scale_each=True`, it
+# stretches each map by itself, so each gets its own scale.
 #
 # Let us do this for the five groups of section 9.2. From each group we lay out the first 12 maps as a grid, and write
-# the grid at step 100. We would also like to see what happens to a tag with several steps. So we write one more tag,
-# with a small picture at each of 6 steps.
+# the grid at step 100. What happens to a tag with several steps? To see that, we write one more tag, with a small
+# picture at each of 6 steps.
 #
 # </div>
 
@@ -577,8 +580,9 @@ with SummaryWriter(folder) as writer:
 # <div lang="en">
 #
 # Were the pictures written correctly? To see that, we read them back with an `EventAccumulator`. It reads the event
-# files of a folder, and it is empty until you call `Reload()`. Small pictures were written at 6 steps. How many of
-# these come back if we change no setting? **Guess first.**
+# files of a folder, and it stays empty until you call `Reload()`.
+#
+# We wrote a small picture at each of 6 steps. How many of these come back if we change no setting? **Guess first.**
 #
 # </div>
 
@@ -612,10 +616,9 @@ _ = plt.axis("off")
 # </div>
 # <div lang="en">
 #
-# By default only 4 steps come back, because the reader keeps at most 4 pictures for each tag. The last one is always
-# kept. The earlier ones are chosen at random, but with a fixed seed, so every reading gives the same.
-#
-# With `size_guidance={"images": 0}` all come back.
+# By default only 4 steps come back, because the reader keeps at most 4 pictures for each tag. It always keeps the last
+# one. The earlier ones it chooses at random, but with a fixed seed, so every reading gives the same. With
+# `size_guidance={"images": 0}` all come back.
 #
 # Were the maps written correctly? The picture from the file says yes: even with random kernels it shows the
 # photograph's outlines.
@@ -637,11 +640,11 @@ _ = plt.axis("off")
 # </div>
 # <div lang="en">
 #
-# A picture in a file is useful only if it can be read back. So let us write a function that logs pictures, and then
-# looks into the file and tells you what is there.
+# A picture in a file is useful only if you can read it back. So we want a function that logs pictures, then looks into
+# the file and tells you what is there.
 #
-# `log_maps(folder, tag, pictures)` gets a dictionary `pictures` from steps to pictures `(height, width)` with values
-# from 0 to 1. It writes them and returns what it has read back: a list `[(step, height, width), ...]`.
+# Write `log_maps(folder, tag, pictures)`. It gets a dictionary `pictures` from steps to pictures `(height, width)` with
+# values from 0 to 1. It writes them and returns what it has read back: a list `[(step, height, width), ...]`.
 #
 # - Write the pictures into `folder` and close the writer (`with`). Then read (`Reload()`) **all** pictures of `tag`.
 # - `folder` may hold pictures of an earlier run. These count too, so a step may occur twice.
@@ -806,13 +809,13 @@ print("dead channels that woke up:", (largest_values(hurt)[:, dead] > 0).any(0).
 # The loss does not tell you whether a layer has dead channels, but a hook can find out. A single batch is not enough
 # for that, because a channel that is silent on one batch may respond to the next.
 #
-# Write `dead_channels(model, relu, batches)`, which looks at many batches before it judges. It watches `relu`, a ReLU
-# inside `model`, while `model` runs once on each batch of the list `batches`, each by itself. A channel is dead if it
+# Write `dead_channels(model, relu, batches)`, which looks at many batches before it judges. It runs `model` once on
+# each batch of the list `batches`, each by itself, and watches `relu`, a ReLU inside `model`. A channel is dead if it
 # is 0 in all batches, all pictures and all places. Return the numbers of the dead channels in a list, in ascending
 # order.
 #
-# - For one batch, `relu` may be called several times, on `float32` maps of any size, and each output counts.
-# - In-place operations may follow the `relu`, and they must not affect the result.
+# - For one batch, `relu` may be called several times, on `float32` maps of any size. Each of its outputs counts.
+# - In-place operations may follow the `relu`. Do not let them affect the result.
 # - A weak channel that is not 0 is alive, even at `1e-38`, since it can still learn.
 # - Remove the hook, even after an exception, and do not change the model.
 #
@@ -853,9 +856,9 @@ check("09.4", dead_channels)
 # </div>
 # <div lang="en">
 #
-# You can also get feature maps without hooks. For this purpose, torchvision has `create_feature_extractor`. You name
-# the layers that you want, and it writes a new model that returns their outputs. To do so, it traces the model's
-# `forward`, and drops whatever comes later and is not needed.
+# You can also get feature maps without hooks, with `create_feature_extractor` from torchvision. You name the layers
+# that you want, and it writes a new model that returns their outputs. To do so, it traces the model's `forward`, and
+# drops whatever comes later and is not needed.
 #
 # A name stands for one **call** of a layer. If `relu` is called more than once, for example, its second call has the
 # name `relu_1`.
@@ -990,19 +993,19 @@ print("the same convolution:", extractor.get_submodule("features.0") is model.fe
 # </div>
 # <div lang="en">
 #
-# An extractor may give you feature maps that were overwritten, and it does not say so. A hook, however, can copy the
-# output of a layer as soon as the layer has run, and nothing overwrites that copy. If you compare the two, you learn
-# which maps of the extractor were overwritten.
+# An extractor may give you feature maps that were overwritten, and it does not say so. But a hook can copy the output
+# of a layer as soon as the layer has run, and nothing overwrites that copy. So compare the two, and you know which maps
+# of the extractor were overwritten.
 #
-# Write `disagreement(model, x, names)`, which makes this comparison. First it uses hooks to take the output of each
-# layer in `names` as it is when the layer has just run. Then it takes the same `names` with **one** extractor. It
-# returns a dictionary from each name to the largest absolute difference between the two.
+# Write `disagreement(model, x, names)`. First use hooks to take the output of each layer in `names` as it is when the
+# layer has just run. Then take the same `names` with **one** extractor. Return a dictionary from each name to the
+# largest absolute difference between the two.
 #
-# These models draw no random numbers, so the two should agree. Where the difference is not 0, the extractor's version was
-# overwritten.
+# These models draw no random numbers, so the two should agree. Where the difference is not 0, the extractor's version
+# was overwritten.
 #
 # - Each difference is a number (or a tensor that holds one number), not rounded.
-# - Each module in `names` runs once.
+# - Each module in `names` runs just once.
 # - You may run the model any number of times: it never changes `x`, and all its layers are in one mode.
 # - Do not change the model, and leave none of your hooks on it.
 #
@@ -1054,11 +1057,11 @@ check("09.5", disagreement)
 # mask of it. We shrink this mask to the 16×16 of `block3` and lay it over the maps. Then we can compute what share of
 # a channel's activation falls on the shape.
 #
-# A large share alone proves little. The shrunk masks cover 9% of the pictures, so 9% may seem to be what a channel
-# gets if it ignores the shapes. But shapes tend to be near the middle, and a channel that often responds there gets
-# more without looking at any shape.
+# Does a large share prove that a channel watches the shape? Not yet. The shrunk masks cover 9% of the pictures, so 9%
+# may seem to be what a channel gets if it ignores the shapes. But shapes tend to be near the middle, and a channel that
+# often responds there gets more without looking at any shape.
 #
-# That is why we need a control. We compute the share again, but with the mask of **another picture**. For a channel
+# That is why we need a control: we compute the share again, but with the mask of **another picture**. For a channel
 # that really watches the shape, the share must now fall.
 #
 # What share does the best channel put on the shape? **Guess first**, and then see what is left with the other masks.
