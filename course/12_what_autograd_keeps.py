@@ -599,7 +599,7 @@ print("one step, batches that BatchNorm counted:", block[0].num_batches_tracked.
 #
 # 写 `count_recomputed(model, x)`，数出模型的每个直接子模块重算了几次。先用 `use_reentrant=False` 的检查点运行 `model` 一次，再从输出之和开始反向传播，梯度照常加到 `.grad` 上。
 #
-# 返回一个字典，从每个直接子模块的名字，对应到它在反向传播期间**开始**运行了几次；一次也没有的，就是 0。为什么数开始，不数结束？因为重算停在哪一层，哪一层就没有运行完。最后不要留下钩子。
+# 返回一个字典，从每个直接子模块的名字，对应到它在反向传播期间**开始**运行了几次；一次也没有的，就是 0。为什么数开始，不数结束？因为重算停在哪一层，哪一层就没有运行完。返回时不要留下钩子；这里什么都不会抛异常。
 #
 # </div>
 # <div lang="en">
@@ -612,7 +612,7 @@ print("one step, batches that BatchNorm counted:", block[0].num_batches_tracked.
 #
 # Return a dictionary from the name of each direct child to how many times that child **started** during backward, or 0
 # if it never did. Count starts and not ends, because a layer in which recomputation stops does not finish. Leave no
-# hook behind.
+# hook behind when you return; nothing here raises an exception.
 #
 # </div>
 

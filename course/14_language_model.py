@@ -1067,7 +1067,7 @@ for strength in [0, 1, 2]:
 #
 # - 强度是 0 时，输出一位不差，正好拿来比较。
 # - 可以一个套一个，各加各的。
-# - 梯度照样流过。这一课关掉了梯度，自己试的时候用 `with torch.enable_grad():`。
+# - 经过这一块的梯度照样流过；`direction` 自己不需要梯度。这一课关掉了梯度，自己试的时候用 `with torch.enable_grad():`。
 # - 不要就地改动块的输出，因为别的钩子也许还拿着残差流的这个张量。
 #
 # </div>
@@ -1082,7 +1082,8 @@ for strength in [0, 1, 2]:
 #
 # - At strength 0 the output must be the same to the last bit, so that you can compare with it.
 # - One such context may stand inside another, and then each adds its own.
-# - Gradients flow as usual. This lesson has switched them off, so use `with torch.enable_grad():` to try.
+# - Gradients flow through the block as usual; `direction` itself needs none. This lesson has switched gradients off, so
+#   use `with torch.enable_grad():` to try.
 # - Do not change a block's output in place, because other hooks may hold this tensor of the residual stream as well.
 #
 # </div>

@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import weakref
 from collections import namedtuple
 
 import torch
@@ -250,3 +251,46 @@ def half_saved(counts):
         return small, tensor.dtype
 
     return saved_tensors_hooks(pack, lambda packed: packed[0].to(packed[1]))
+
+
+@mistake("12.1", "keeps_whole", points=8)
+def half_saved(counts):
+    class Saved:
+        def __init__(self, tensor):
+            self.was_float = tensor.dtype == torch.float32
+            self.kept = tensor.half() if self.was_float else tensor.detach()
+            self.full = None
+            counts["saved"] += tensor.nbytes
+            counts["kept"] += self.kept.nbytes
+
+        def get(self):
+            if self.full is None:
+                self.full = self.kept.float() if self.was_float else self.kept
+            return self.full
+
+    return saved_tensors_hooks(Saved, Saved.get)
+
+
+@mistake("12.1", "by_place")
+def half_saved(counts):
+    class Box:
+        def __init__(self, tensor):
+            self.tensor = tensor
+
+    boxes = weakref.WeakValueDictionary()
+
+    def pack(tensor):
+        counts["saved"] += tensor.nbytes
+        if tensor.dtype != torch.float32:
+            counts["kept"] += tensor.nbytes
+            return tensor.detach()
+        key = tensor.data_ptr(), tensor.shape, tensor.stride(), tensor._version
+        box = boxes.get(key)
+        if box is None:
+            box = boxes[key] = Box(tensor.half())
+        counts["kept"] += box.tensor.nbytes
+        return box
+
+    return saved_tensors_hooks(
+        pack, lambda packed: packed.tensor.float() if isinstance(packed, Box) else packed
+    )

@@ -456,6 +456,19 @@ edited(
     of=by_hand,
     points=8,
 )
+# Compares a loss with those of the patients before.
+edited(
+    "15.4",
+    "keeps_state",
+    ("def diagnose_run(build, data):", "def diagnose_run(build, data, late=[]):"),
+    (
+        '    return "shuffled_labels" if sum(losses[-8:]) / 8 > 0.85 * guessing else HEALTHY',
+        "    late.append(sum(losses[-8:]) / 8 / guessing)\n"
+        '    return "shuffled_labels" if late[-1] > (min(late) + max(late)) / 2 else HEALTHY',
+    ),
+    of=by_hand,
+    points=8,
+)
 # Trains with an optimizer of its own: what the given one lacks and how far it goes is not seen.
 edited(
     "15.4",

@@ -14,6 +14,7 @@ from hookedu.exercises.tools import same
 
 # 0.1 in float16 and in float32.
 _TENTH, _WHOLE = "0.0999755859375", "0.10000000149011612"
+_REUSED = [[1.0, 2.0, 3.0, 4.0], [2.0, 4.0, 6.0, 8.0], [5.0, 6.0, 7.0, 8.0], [5.0, 7.0, 6.0, 8.0]]
 _TRANSPOSED = "[[1.0, 3.0, 5.0], [2.0, 4.0, 6.0]]"
 
 Size = Callable[[torch.Tensor], int]
@@ -207,6 +208,24 @@ EXERCISE = Exercise(
             "[inf, 0.0, nan]",
             "{saw.limits}",
             "limits",
+        ),
+        Check(
+            "reused",
+            ok=lambda saw, key: saw.reused in (_REUSED, None),
+            essential=True,
+            given=Say("reused"),
+            expected=f"{_REUSED}",
+            got="{saw.reused}",
+            mistakes={"by_place": True},
+        ),
+        must_be(
+            "whole",
+            False,
+            "kept = pack(torch.rand(100)); unpack(kept)",
+            Say("half_alone"),
+            Say("whole_held"),
+            "keeps_whole",
+            points=0,
         ),
         detached("pack(y)  # y = x.exp(), float64"),
         must_be(

@@ -121,7 +121,9 @@ EXERCISE = Exercise(
             expected=[Say("both_averages", when=_is_mixed_up), "grad == {want}"],
             got=[
                 Say("both_results", when=_is_mixed_up),
-                lambda saw, key: f"grad == {show(saw.grads[0]) if saw.grads else None}",
+                lambda saw, key: (
+                    f"grad == {show(saw.grads[0])}" if saw.grads else f"future.wait() == {show(saw.value)}"
+                ),
             ],
             mistakes={
                 "other_shape": lambda saw, key: not saw.grads,

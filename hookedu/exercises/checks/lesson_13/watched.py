@@ -203,7 +203,11 @@ EXERCISE = Exercise(
             want=lambda key: 23 * key.x,
             points=1,
             given=Say("a_tuple"),
-            label="compiled(x)",
+            expected="compiled(x) == {want}",
+            got=[
+                Say("tuple_raises", when=lambda saw, key: isinstance(saw.tuples, str)),
+                "compiled(x) == {value}",
+            ],
             mistakes={
                 "drops_result": lambda saw, key: all(same(m["outputs"], key.plain) for m in saw.models),
                 "only_tensors": lambda saw, key: same(saw.tuples, 5 * key.x),

@@ -109,11 +109,11 @@ def _no_marker(value: Any) -> Any:
     return None if isinstance(value, str | Opaque) and value in ("MARKER", Opaque("Marker")) else value
 
 
-def _emptied(value: Any) -> Any:
-    """Return a list or dictionary without what it held."""
-    return (
-        {} if isinstance(value, dict) else [LIST] if isinstance(value, list) and value[0] == LIST else value
-    )
+def _refilled(value: Any) -> Any:
+    """Return a list or dictionary with what the model puts into it later."""
+    if isinstance(value, dict):
+        return {"later": 1}
+    return [LIST, "later"] if isinstance(value, list) and value[0] == LIST else value
 
 
 def _last_item(value: Any) -> Any:
@@ -136,20 +136,22 @@ def _passes_parameters(saw: Saw, key: Key) -> bool:
 
 
 def _loses_containers(saw: Saw, key: Key) -> bool:
-    """Check whether what the model emptied is empty in the result, at some place."""
+    """Check whether what the model put into its containers later is in the result, at some place."""
     want = {name: mapped(_zero, key.want[name]) for name in key.want}
     got = {name: mapped(_zero, saw.result[name]) for name in key.want}
     return (
-        not key.case.sizes and not equal(got, want) and all(_emptied_somewhere(got[n], want[n]) for n in want)
+        not key.case.sizes
+        and not equal(got, want)
+        and all(_refilled_somewhere(got[n], want[n]) for n in want)
     )
 
 
-def _emptied_somewhere(got: Any, want: Any) -> bool:
-    if equal(got, want) or equal(got, _emptied(want)):
+def _refilled_somewhere(got: Any, want: Any) -> bool:
+    if equal(got, want) or equal(got, _refilled(want)):
         return True
     if isinstance(want, dict):
-        return got.keys() == want.keys() and all(_emptied_somewhere(got[k], want[k]) for k in want)
-    return isinstance(want, list) and len(got) == len(want) and all(map(_emptied_somewhere, got, want))
+        return got.keys() == want.keys() and all(_refilled_somewhere(got[k], want[k]) for k in want)
+    return isinstance(want, list) and len(got) == len(want) and all(map(_refilled_somewhere, got, want))
 
 
 def _name(saw: Saw, key: Key) -> str:

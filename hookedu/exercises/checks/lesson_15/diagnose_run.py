@@ -9,7 +9,7 @@ from hookedu.exercises.checks.common import none_left
 from hookedu.exercises.criteria import Check, Gives, Of, Say
 from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.observation import show_kind
-from hookedu.exercises.probes.lesson_15.diagnose_run import AGAIN, PROBE
+from hookedu.exercises.probes.lesson_15.diagnose_run import PROBE, firsts
 from hookedu.models.ward import FAULTS, HEALTHY, admit
 from hookedu.models.ward.patient import fault_of
 
@@ -36,7 +36,7 @@ class _Key:
     """What each patient has."""
 
     def __init__(self, seeds: list[int]) -> None:
-        self.kinds = [fault_of(seed) for seed in seeds]
+        self.seeds, self.kinds = seeds, [fault_of(seed) for seed in seeds]
         self.n = len(seeds)
 
     def right(self, saw: Any) -> int:
@@ -112,7 +112,7 @@ def _sick_in_health(saw: Any, key: _Key) -> int:
 
 
 def _same_again(saw: Any, key: _Key) -> bool:
-    return saw.again == saw.said[:AGAIN]
+    return saw.again == [saw.said[key.seeds.index(seed)] for seed in firsts(key.seeds)]
 
 
 _MISTAKES: Mapping[str, bool | Of | Gives] = {

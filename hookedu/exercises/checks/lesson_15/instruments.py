@@ -243,6 +243,28 @@ EXERCISE = Exercise(
             mistakes={"stays_raised": True},
         ),
         Check(
+            "at_once",
+            "at_once",
+            want=lambda key: [["right", True]],
+            essential=True,
+            given=Say("in_the_middle"),
+            expected=Say("norm_there"),
+            got=Say("norm_missing"),
+            mistakes={"only_at_the_end": True},
+        ),
+        Check(
+            "spoilt",
+            ok=lambda saw, key: (saw.spoilt["reading"], saw.spoilt["grad"]) == ("[[nan, nan]]", "nan"),
+            essential=True,
+            given="layer = nn.Linear(3, 1); x[0, 0] = nan; (layer(x) * nan).sum().backward()",
+            expected="rows[-1] == {{'0': [nan, nan]}}, weight.grad == nan",
+            got=lambda saw, key: f"{saw.spoilt['reading']}, weight.grad == {saw.spoilt['grad']}",
+            mistakes={
+                "changes_gradient": lambda saw, key: saw.spoilt["grad"] != "nan",
+                "hides_nan": True,
+            },
+        ),
+        Check(
             "unusual",
             "unusual",
             want=lambda key: key.unusual,

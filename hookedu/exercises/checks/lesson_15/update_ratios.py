@@ -148,6 +148,7 @@ def _lines(saw: Any, key: _Key) -> tuple[str, str]:
     return f"len(steps) == {n + 1}", f"len(steps) == {len(entries)}"
 
 
+_ADDED = "[[['first', nan], ['late', 0.5]]]"
 _GIVEN = "with update_ratios(model, optimizer) as steps: optimizer.step()"
 
 EXERCISE = Exercise(
@@ -231,6 +232,18 @@ EXERCISE = Exercise(
             expected=lambda saw, key: f"steps[-1:] == {shown(key.resumed)}",
             got=lambda saw, key: f"steps[-1:] == {shown(saw.resumed)}",
             mistakes={"stale": lambda saw, key: bool(saw.resumed)},
+        ),
+        Check(
+            "added",
+            ok=lambda saw, key: saw.added == _ADDED,
+            essential=True,
+            given=Say("added"),
+            expected=f"steps[-1:] == {_ADDED}",
+            got="steps[-1:] == {saw.added}",
+            mistakes={
+                "names_at_entry": lambda saw, key: "'first'" in saw.added and "'late'" not in saw.added,
+                "none_for_nan": lambda saw, key: "None" in saw.added,
+            },
         ),
         *ends(_GIVEN, lambda saw, key: saw.late == STEPS),
     ],

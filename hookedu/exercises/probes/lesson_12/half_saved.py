@@ -81,14 +81,37 @@ _BY_HAND = (
     "single",
     "transposed",
     "limits",
+    "whole",
+    "reused",
     "let_go",
 )
 _NUMBERS = 100  # in the tensor of which is watched what becomes of it
 
 
-def _alive() -> bool:
-    """Check whether a tensor of so many numbers that was made since `gc.freeze()` is still held by something."""
-    return any(isinstance(one, torch.Tensor) and one.numel() == _NUMBERS for one in gc.get_objects())
+def _alive(*dtypes: torch.dtype) -> bool:
+    """Check whether a tensor of so many numbers, made since `gc.freeze()`, of one of these dtypes if any, is still held."""
+    tensors = (one for one in gc.get_objects() if isinstance(one, torch.Tensor))
+    return any(one.numel() == _NUMBERS and one.dtype in (dtypes or (one.dtype,)) for one in tensors)
+
+
+def _reused(pack: Any, unpack: Any) -> list[list[float]] | None:
+    """Return what comes back of two tensors that lay at one place in memory, one after the other, and of a transposed view.
+
+    None if `pack` keeps the memory of the first, so that no other could come there.
+
+    So it goes when autograd saves a tensor that nobody else holds: the next of its size may get the same place. Here the
+    second is made on the memory of the first, which does not count as a change of it.
+    """
+    first = torch.tensor([1.0, 2.0, 3.0, 4.0])
+    second, kept = first.data, [pack(first)]
+    del first
+    if any(tensor.data_ptr() == second.data_ptr() for tensor in _tensors(kept)):
+        return None
+    second.data.mul_(2)
+    kept.append(pack(second))
+    square = torch.tensor([[5.0, 6.0], [7.0, 8.0]])
+    kept += [pack(square), pack(square.t())]
+    return [unpack(one).flatten().tolist() for one in kept]
 
 
 @torch.no_grad()  # as autograd calls them
@@ -98,8 +121,9 @@ def _by_hand(pack: Any, unpack: Any) -> dict[str, Any]:
     packed: bytes that are really kept of a tensor of 400 bytes, itself included if it is still alive. detached:
     whether what `pack` keeps of a float64 output holds no graph. float16: the dtype in which such a tensor comes back.
     bfloat16: what comes back of a number in bfloat16 that float16 cannot hold.
-    rounded: whether the tensor of 400 bytes comes back as of float16. single: what comes back of a single number. transposed: what comes back of a matrix that
-    lies in memory column by column. limits: what comes back of numbers beyond float16.
+    rounded: whether the tensor of 400 bytes comes back as of float16. single: what comes back of a single number.
+    transposed: what comes back of a matrix that lies in memory column by column. limits: what comes back of numbers beyond
+    float16. whole: whether the float32 numbers that `unpack` gave are held on. reused: see `_reused`.
     let_go: whether nothing of the tensor of 400 bytes is held any more once autograd would have let go of it.
     """
     gc.freeze()  # what was there before is not looked through
@@ -124,7 +148,11 @@ def _by_hand(pack: Any, unpack: Any) -> dict[str, Any]:
     back, limits, one = unpack(pack(small)), unpack(pack(special)), unpack(pack(single))
     turned, wide = unpack(pack(matrix.t())), unpack(pack(brain))
     as_rounded, packed = torch.equal(unpack(kept), rounded), sum(storages.values()) or None
-    del kept, rounded
+    del rounded
+    if whole := _alive(torch.float32):
+        gc.collect()
+        whole = _alive(torch.float32)
+    del kept
     if held := _alive():
         gc.collect()
         held = _alive()
@@ -133,6 +161,8 @@ def _by_hand(pack: Any, unpack: Any) -> dict[str, Any]:
         "packed": packed,
         "detached": detached,
         "rounded": as_rounded,
+        "whole": whole,
+        "reused": _reused(pack, unpack),
         "let_go": not held,
         "single": str(one.tolist()),
         "transposed": str(turned.tolist()),

@@ -9,6 +9,7 @@ import torch
 from torch import nn
 
 from hookedu.exercises.conduct import ATTRIBUTES, HANDLES
+from hookedu.exercises.observation import type_name
 from hookedu.exercises.probes.lesson_13.shared import settings
 from hookedu.exercises.probing import Draw, Probe
 from hookedu.exercises.tools import copies, linear, whole
@@ -67,14 +68,15 @@ class _Sum(nn.Module):
 
 
 def _tuples(watched: Any, x: torch.Tensor) -> Any:
-    """Return what the model puts out of whose layer the hook replaces the tuple by another tuple; None if that fails."""
-    with contextlib.suppress(Exception):
+    """Return what the model puts out of whose layer the hook replaces the tuple by another tuple, or the type of an error."""
+    try:
         compiled, handle = watched(_Sum(), "two", lambda module, args, output: (10 * output[0], output[1]))
         try:
             return copies(compiled(x))
         finally:
             getattr(handle, "remove", lambda: None)()
-    return None
+    except Exception as error:
+        return type_name(error)
 
 
 def _look(module: nn.Module, args: Any, output: Any) -> None:

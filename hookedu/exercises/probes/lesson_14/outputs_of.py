@@ -72,7 +72,7 @@ def _no_copy(value: Any) -> Any:
 
 _MAKE: dict[str, tuple[Callable[[torch.Tensor], Any], Callable[[torch.Tensor], Any]]] = {
     "stem.first": (
-        lambda t: (t, {"a": 2 * t, 3: [3 * t, None, "word"]}, ()),
+        lambda t: (t, {"a": t.sum(), 3: [3 * t, None, "word"], "none": None, "empty": []}, ()),
         lambda t: [{"k": (t,), "n": {}}, MARKER, 2.5],
     ),
     "twice": (lambda t: [t, (t + 1, 7)], lambda t: {"out": t, "more": ([t.long(), t.double()],)}),
@@ -99,7 +99,7 @@ class Part(nn.Module):
 
 
 class Net(nn.Module):
-    """Layers whose outputs are used up: what is in them is overwritten, and lists and dictionaries are emptied.
+    """Layers whose outputs are used up: what is in them is overwritten; lists and dictionaries get other items.
 
     `passed_on` tells whether the model got from its layers what they had made.
     """
@@ -129,11 +129,11 @@ class Net(nn.Module):
         self.passed_on &= value is made and _equal(described(value), copy)
         self.passed_on &= [t.requires_grad for t in tensors_in(made)] == requires_grad
         tensors = tensors_in(value)
-        # An answer that hands on what it kept from an earlier call hands on emptied containers.
+        # An answer that hands on what it kept from an earlier call hands on other containers.
         after = tensors[0] / 2 + 1 if tensors else x
         for tensor in tensors:
             tensor.data.zero_()
-        _empty(value)
+        _refill(value)
         return after
 
 
@@ -175,13 +175,17 @@ def _equal(one: Any, other: Any) -> bool:
     return one is other or (type(one) is type(other) and one == other)
 
 
-def _empty(value: Any) -> None:
+def _refill(value: Any) -> None:
     for item in (
         value.values() if isinstance(value, dict) else value if isinstance(value, tuple | list) else ()
     ):
-        _empty(item)
+        _refill(item)
     if isinstance(value, dict | list):
         value.clear()
+    if isinstance(value, dict):
+        value["later"] = 1
+    elif isinstance(value, list):
+        value.append("later")
 
 
 def observe(outputs_of: Any, case: Case) -> dict[str, Any]:

@@ -15,7 +15,6 @@ from hookedu.models.ward import FAULTS, HEALTHY, admit
 from hookedu.models.ward.patient import fault_of
 
 OF_EACH_KIND = 3
-AGAIN = 4  # so many patients are shown a second time
 Built = tuple[nn.Module, torch.optim.Optimizer]
 
 
@@ -33,12 +32,12 @@ def make_case(rng: Draw) -> list[int]:
 
 
 def observe(diagnose_run: Any, seeds: list[int]) -> dict[str, Any]:
-    """Show all patients, and the first of them again; then look at the models that were built.
+    """Show all patients, and the first of each kind again; then look at the models that were built.
 
     Hooks that are left count, be they on these models or on all modules of the program.
     """
     said, built, left, modes = [], 0, 0, 0
-    for seed in [*seeds, *seeds[:AGAIN]]:
+    for seed in [*seeds, *firsts(seeds)]:
         build, data, before, made = _prepared(seed)
         of_all = hooks_left()
         said.append(_plain(diagnose_run(build, data)))
@@ -53,6 +52,14 @@ def observe(diagnose_run: Any, seeds: list[int]) -> dict[str, Any]:
         "left": left,
         "modes": modes,
     }
+
+
+def firsts(seeds: list[int]) -> list[int]:
+    """Return the first patient of each kind, in the order in which they are shown a second time.
+
+    An answer that compares a patient with those before it is at its weakest with these.
+    """
+    return [*{fault_of(seed): seed for seed in reversed(seeds)}.values()]
 
 
 def _plain(said: Any) -> str | None:

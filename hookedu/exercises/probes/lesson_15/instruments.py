@@ -31,7 +31,9 @@ _NAMES = (
     "other",
     "branches",
     "resumed",
+    "at_once",
     "unusual",
+    "spoilt",
     "late",
     "left",
     "raised",
@@ -91,15 +93,17 @@ class Refused(Exception):
 
 
 class Fork(nn.Module):
-    """A model that runs one of two layers in a call, or raises."""
+    """A model that runs one of two layers in a call, or raises; `look` is called when a layer has run before that."""
 
     def __init__(self) -> None:
         super().__init__()
         self.left, self.right = nn.Linear(3, 3), nn.Linear(3, 3)
+        self.look: Any = None
 
     def forward(self, x: torch.Tensor, branch: str) -> torch.Tensor:
         if branch == "neither":
             self.right(x)
+            self.look()
             raise Refused
         return self.get_submodule(branch)(x)
 
@@ -141,7 +145,7 @@ def observe(instruments: Any, case: Case) -> dict[str, Any]:
 
     The loss of that one is multiplied by 0. Another model runs in the block as well. Then a run after the block, and blocks
     that end by an exception. A model of its own runs different layers in each call, and raises in one. Another has
-    layers of many types, and small gradients.
+    layers of many types, and small gradients; the last, a number that is nan.
     """
     saw: dict[str, Any] = dict.fromkeys(_NAMES)
     model, another = make_model(case), nn.Sequential(nn.Linear(3, 3), nn.ReLU())
@@ -179,7 +183,8 @@ def _observed(instruments: Any, case: Case, model: Net, another: nn.Module, befo
     saw["late"] = len(rows) if isinstance(rows, list) else None
     fresh = make_model(case)
     saw["raised"] = raised(lambda: instruments(fresh), lambda: hooks_left(fresh))
-    return saw | _forked(instruments, case.x) | {"unusual": _unusual(instruments, case)}
+    saw |= _forked(instruments, case.x) | {"unusual": _unusual(instruments, case)}
+    return saw | {"spoilt": _spoilt(instruments, case.x)}
 
 
 def _unusual(instruments: Any, case: Case) -> Any:
@@ -190,10 +195,24 @@ def _unusual(instruments: Any, case: Case) -> Any:
         return entries(rows)
 
 
+def _spoilt(instruments: Any, x: torch.Tensor) -> dict[str, str]:
+    """Return the pair of a layer whose input holds a nan and whose loss is multiplied by it, and a gradient of its weight."""
+    model, bad = nn.Sequential(nn.Linear(3, 1)), x.detach().clone()
+    bad[0, 0] = torch.nan
+    with instruments(model) as rows:
+        (model(bad) * torch.nan).sum().backward()
+        pairs = rows[-1].values() if isinstance(rows, list) and rows and isinstance(rows[-1], dict) else []
+        reading = str([list(pair) for pair in pairs if isinstance(pair, list | tuple)][:1])[:200]
+    grad = model[0].weight.grad
+    return {"reading": reading, "grad": "None" if grad is None else f"{grad[0, 1].item()}"}
+
+
 def _forked(instruments: Any, x: torch.Tensor) -> dict[str, Any]:
     """Return the layers in each row of two calls, and in the last row when a call has raised and another has followed."""
-    fork = Fork()
+    fork, held, at_once = Fork(), [], []
+    fork.look = lambda: at_once.extend(_readings(held[0]))
     with instruments(fork) as rows:
+        held.append(rows)
         for branch in ("left", "right"):
             fork(x, branch)
         branches = _layers(rows)
@@ -202,7 +221,14 @@ def _forked(instruments: Any, x: torch.Tensor) -> dict[str, Any]:
         except Refused:
             fork(x, "left")
         # What the call that raised has added is left open.
-        return {"branches": branches, "resumed": _layers(rows)[len(branches) :][-1:]}
+        resumed = _layers(rows)[len(branches) :][-1:]
+        return {"branches": branches, "resumed": resumed, "at_once": at_once}
+
+
+def _readings(rows: Any) -> list[Any]:
+    """Return for each layer in the row of the third call its name and whether the norm of its activation is there."""
+    last = rows[-1] if isinstance(rows, list) and len(rows) > 2 and isinstance(rows[-1], dict) else {}
+    return [[str(name), isinstance(pair, list | tuple) and pair[:1] != [None]] for name, pair in last.items()]
 
 
 def _layers(rows: Any) -> list[Any]:

@@ -7,6 +7,7 @@ import torch
 from torch import nn
 
 from hookedu.exercises.conduct import GRAD, HANDLES, VALUES
+from hookedu.exercises.observation import type_name
 from hookedu.exercises.probes.chain import _ignore
 from hookedu.exercises.probes.lesson_15.shared import entered, entries, hooks_left, raised
 from hookedu.exercises.probing import Draw, Probe
@@ -26,6 +27,7 @@ _NAMES = (
     "left",
     "raised",
     "resumed",
+    "added",
 )
 STEPS = 4
 LOSS = 7.0  # what the closure of the last step returns
@@ -180,7 +182,11 @@ def _observed(update_ratios: Any, case: Case) -> dict[str, Any]:
     saw["late"] = len(steps) if isinstance(steps, list) else None
     fresh = make(case)
     saw["raised"] = raised(lambda: update_ratios(*fresh), lambda: hooks_left(*fresh))
-    return saw | {"resumed": _resumed(update_ratios, case)}
+    try:
+        added = _added(update_ratios)
+    except Exception as error:
+        added = type_name(error)
+    return saw | {"resumed": _resumed(update_ratios, case), "added": added}
 
 
 def _resumed(update_ratios: Any, case: Case) -> Any:
@@ -194,6 +200,24 @@ def _resumed(update_ratios: Any, case: Case) -> Any:
         optimizer.step()
         # Whether the step that raised has added anything is left open.
         return entries(steps[-1:]) if isinstance(steps, list) else None
+
+
+def _added(update_ratios: Any) -> str:
+    """Return the last entry when the model has got another parameter in the block, and a gradient is nan."""
+    model = nn.Module()
+    model.register_parameter("first", nn.Parameter(torch.tensor([3.0, 4.0])))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
+    with update_ratios(model, optimizer) as steps:
+        for grad in (1.0, torch.nan):
+            model.first.grad = torch.full((2,), grad)
+            if grad != 1:
+                model.register_parameter("late", nn.Parameter(torch.tensor([1.0, 0.0])))
+                optimizer.add_param_group({"params": [model.late]})
+                model.late.grad = torch.tensor([1.0, 0.0])
+            optimizer.step()
+        found = str(entries(steps[-1:]))[:200] if isinstance(steps, list) else ""
+    del model.late  # else the answer would seem to have added it
+    return found
 
 
 PROBE = Probe(
