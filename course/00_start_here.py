@@ -151,7 +151,7 @@ picker
 #
 # <div lang="zh">
 #
-# 钩子要自己写才学得会，所以每个练习只给你一个函数的开头，余下的由你来写。标题下面的 ● 是难度，从一个到五个。
+# 学钩子，最好的办法是自己写，所以每个练习给你一个函数的开头，余下的由你来写。标题下面的 ● 是难度，从一个到五个。
 #
 # 把 `raise NotImplementedError(...)` 那一行换成你的代码，运行那个单元，再运行它下面的 `check`。
 # 它用新的输入试你的函数，告诉你写得对不对；要是不对，还告诉你错在哪里。
@@ -291,8 +291,8 @@ progress()
 # </div>
 # <div lang="en">
 #
-# Where should you begin? An arrow leads from a lesson to those that build on it, so if you go from the top down, you
-# always have what you need.
+# Where should you begin? An arrow leads from a lesson to those that build directly on it, so if you go from the top
+# down, you always have what you need.
 #
 # If you cannot wait to draw feature maps, you can go to lesson 09 early. For that you need only lessons 03 and 05, and
 # the lessons that lead to these two on the map.
@@ -403,8 +403,8 @@ course_map()
 # </div>
 # <div lang="en">
 #
-# You will meet hooks in many places. `torchinfo` uses them to list the layers of a network. Most code for Grad-CAM,
-# which explains an image classifier, is built on hooks as well, and so are many tools that look into large language
-# models. Next: [01 Graph and leaves](01_graph_and_leaves.ipynb).
+# You will meet hooks in many places. `torchinfo` uses them to list the layers of a network. The usual code for
+# Grad-CAM, which explains an image classifier, is built on hooks as well, and so are many tools that look into large
+# language models. Next: [01 Graph and leaves](01_graph_and_leaves.ipynb).
 #
 # </div>
