@@ -105,7 +105,7 @@ print("y.grad:", y.grad)
 #
 # 看到了！`z` 是 4 个数的平均，每个数只占四分之一，也就是 $\partial z/\partial y_i=\frac{1}{4}$，所以钩子看到的是 4 个 `0.25`。
 #
-# `y.grad` 依旧是 `None`，因为 PyTorch 什么也没有替我们留下。是钩子把梯度留了下来，放在 `seen` 里。
+# `y.grad` 依旧是 `None`，因为 PyTorch 没有替我们留下这个梯度。是钩子把它留了下来，放在 `seen` 里。
 #
 # </div>
 # <div lang="en">
@@ -113,7 +113,7 @@ print("y.grad:", y.grad)
 # There it is! `z` is the mean of 4 numbers, and each of them counts for a quarter:
 # $\partial z/\partial y_i=\frac{1}{4}$. So the hook saw `0.25` for every one of them.
 #
-# `y.grad` is still `None`, because PyTorch kept nothing for us. It was the hook that kept the gradient, in `seen`.
+# `y.grad` is still `None`, because PyTorch did not keep this gradient for us. It was the hook that kept it, in `seen`.
 #
 # </div>
 #
@@ -191,7 +191,7 @@ ax = plot_graph(y, {"w": w, "x": x, "a": a, "b": b, "y": y}, gradients=seen)
 # 钩子到底在什么时候运行？我们让下面的钩子 `tell` 自己来报告：每触发一次，它就打印一行 `hook`，并把梯度放进 `fired`。
 # 我们先注册它，再做两次反向传播。
 #
-# **先猜**这样的行会有几行，每行的数一样不一样。再想一想，最后 `x.grad` 会是多少？
+# **先猜**这一行会出现几次，每次的数一样不一样。再想一想，最后 `x.grad` 会是多少？
 #
 # </div>
 # <div lang="en">
@@ -269,7 +269,7 @@ print("backward through a new y")
 #
 # 第二次的原因更容易忘：钩子挂在张量上，不是挂在名字上。重新计算以后，`y` 这个名字指的是另一个张量，上面什么也没有。
 #
-# 所以，中间结果的钩子，每次前向传播都要重新注册。权重却一直是同一个张量，凡是用到它的训练步，它的钩子都会触发。
+# 所以，中间结果的钩子，每次前向传播都要重新注册。权重却一直是同一个张量，哪一步训练的反向传播经过它，它的钩子就在哪一步触发。
 #
 # 还有一种特殊情况值得知道。有的运算一次给出几个结果，例如 `chunk` 把一个张量切成几块。如果反向传播只用到其中一块，另一块上的钩子会触发吗？
 #
@@ -283,7 +283,7 @@ print("backward through a new y")
 # another tensor with nothing on it.
 #
 # This is why hooks on results in the middle have to be registered again in every forward pass. A weight, in contrast,
-# stays the same tensor, and a hook on it fires in every step that uses it.
+# stays the same tensor, and a hook on it fires in every training step in which backward comes by.
 #
 # One special case is worth knowing. Some operations have several results: `chunk`, for one, cuts a tensor into pieces.
 # If backward uses only one of the pieces, will a hook on another one fire?
@@ -301,7 +301,7 @@ second.register_hook(lambda grad: print("the hook on second got:", grad))
 # 它触发了，收到的却是 `None`。两块出自同一步运算，反向传播经过这一步，就会把每一块的钩子都叫上；哪一块没有梯度，它的钩子收到的就是 `None`。
 #
 # 你自己的钩子可能会栽在这里：`grad` 要是 `None`，`grad.norm()` 这样的调用就出错了。
-# 所以，如果张量是一步运算的几个结果之一，而钩子里要用 `grad` 的方法，就先问一句 `grad is not None`。
+# 所以，如果张量是一步运算的几个结果之一，而钩子里要拿 `grad` 来算，就先问一句 `grad is not None`。
 #
 # </div>
 # <div lang="en">
@@ -310,7 +310,7 @@ second.register_hook(lambda grad: print("the hook on second got:", grad))
 # operation, it calls the hooks of every piece. A piece without a gradient gets `None`.
 #
 # This can trip up your own hooks: if `grad` is `None`, something like `grad.norm()` fails. So if your tensor is one of
-# several results of an operation, and the hook uses a method of `grad`, first ask whether `grad is not None`.
+# several results of an operation, and the hook computes with `grad`, first ask whether `grad is not None`.
 #
 # </div>
 
@@ -657,7 +657,7 @@ print(seen)
 #
 # 两个钩子都报 `triple`！这叫**延迟绑定**：函数到运行的时候，才去查 `name` 的值。钩子在反向传播时才运行，那时循环早已走完，`name` 停在最后一个值上。
 #
-# 要让每个钩子报自己的名字，就得在循环的当下把名字固定住。办法有三种：默认参数、工厂函数（闭包）和 `functools.partial`。
+# 要让每个钩子报自己的名字，就得在循环的当下把名字固定住。下面是三种办法：默认参数、工厂函数（闭包）和 `functools.partial`。
 #
 # </div>
 # <div lang="en">
@@ -665,7 +665,7 @@ print(seen)
 # Both hooks say `triple`! This is called **late binding**: a function looks `name` up when it runs. Hooks run in
 # backward, when the loop is long over and `name` has its last value.
 #
-# There are three ways to fix the name inside the loop: a default argument, a factory function (a closure), and
+# Here are three ways to fix the name inside the loop: a default argument, a factory function (a closure), and
 # `functools.partial`.
 #
 # </div>
@@ -812,7 +812,8 @@ check("02.2", watch_many)
 # The network below has 8 linear layers, with a sigmoid after each. All we need to know about a gradient here is how
 # large it is, so a hook on the output of every layer notes just its norm.
 #
-# `h1` is furthest from the loss, and `h8` is nearest. **Guess** what part of the gradient of `h8` will arrive at `h1`.
+# `h1` is furthest from the loss, and `h8` is nearest. **Guess** roughly what part of the gradient of `h8` will arrive
+# at `h1`.
 #
 # </div>
 
