@@ -96,7 +96,7 @@ print("b.grad:", b.grad)
 # </div>
 # <div lang="en">
 #
-# The safe way is not to touch the tensor that the hook receives, but to make a new one and hand it over by `return`.
+# The safe way is not to touch the tensor that the hook receives, but to make a new one and hand it over with `return`.
 # This is the rule:
 #
 # **If a hook returns a tensor, that tensor takes the gradient's place and flows on. If it returns nothing (that is,
@@ -486,7 +486,7 @@ check("03.3", build_chain)
 #
 # 那么，钩子到底能不能就地修改梯度？去查一查，你会读到两种说法：有的教程就这么写，有的说绝对不行。我们自己来试两个例子。
 #
-# 第一个例子是四个数的平方的平均，`x.grad` 本来全是 1。我们把它跑三遍：第一遍的钩子不动梯度，第二遍返回加倍的，第三遍就地加倍。**先猜**后两遍会不会不同。
+# 第一个例子是四个数的平方的平均，`x.grad` 本来全是 1。我们把它跑三遍：第一遍的钩子不动梯度，第二遍返回加倍的，第三遍就地加倍。**先猜**第三遍的 `x.grad`。
 #
 # </div>
 # <div lang="en">
@@ -496,7 +496,7 @@ check("03.3", build_chain)
 #
 # The first example is the mean of the squares of four numbers, in which `x.grad` is 1 everywhere. We run it three
 # times. The first hook does not touch the gradient, the second doubles it by returning, and the third doubles it in
-# place. **Guess first** whether the last two differ.
+# place. **Guess first** what `x.grad` will be in the third run.
 #
 # </div>
 
