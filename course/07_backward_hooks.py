@@ -357,7 +357,7 @@ handle.remove()
 # </div>
 # <div lang="en">
 #
-# Once you have understood the rules above, you can tell what a full hook will see without registering one. Try it.
+# Even without registering a full hook, you can tell what it will see. If you can, you have understood the rules above.
 #
 # Write `grad_shapes(layer, x)`, where `layer` is an `nn.Linear` and `x` has 2 or more dimensions. It returns two
 # tuples: the shapes that a full hook sees in `grad_input`, and those that it sees in `grad_output`. Where an entry has
