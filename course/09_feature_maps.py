@@ -158,7 +158,7 @@ for ax, way in zip(axes, ("detach()", "detach().clone()"), strict=True):
 #
 # <div lang="zh">
 #
-# 输出被改写的，只有第一个卷积吗？AlexNet 一共有 5 个卷积，我们给每一个都挂上钩子，按卷积核的形状 `tuple(module.weight.shape)` 把输出分组。卷积每调用一次，我们就留下两份输出，一份用 `detach()`，一份用 `clone()`。
+# 输出被改写的，只有第一个卷积吗？AlexNet 一共有 5 个卷积，我们给每一个都挂上钩子，按卷积核的形状 `tuple(module.weight.shape)` 把输出分组，这五个形状各不相同。卷积每调用一次，我们就留下两份输出，一份用 `detach()`，一份用 `clone()`。
 #
 # 要知道哪一份对，先得有标准答案。我们把所有的 `inplace` 改成 `False`，运行第一遍，标准答案就从这里来。然后改回 `True`，用同样的权重和输入再运行一遍。五个卷积里，`detach()` 留下的有几个是对的？**先猜。**
 #
