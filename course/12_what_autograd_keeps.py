@@ -28,7 +28,7 @@ LanguageToggle()
 #
 # 训练时内存不够用了，占地方的常常不是权重，而是中间结果：前向传播一边走，autograd 一边把反向传播将来要用的张量**存下**来，一直留到反向传播用完。
 #
-# 要省内存，就得管一管它存什么。这里也能挂钩子，而且一对钩子就管住所有运算。在 `with saved_tensors_hooks(pack, unpack):` 里面，autograd 每次要存一个张量，都先调用 `pack`，`pack` 返回什么，它就留下什么。等反向传播要用这个张量了，它再调用 `unpack`，把张量换回来。
+# 想省内存，可以管一管它存什么。这里也能挂钩子，而且一对钩子就管住所有运算。在 `with saved_tensors_hooks(pack, unpack):` 里面，autograd 每次要存一个张量，都先调用 `pack`，`pack` 返回什么，它就留下什么。等反向传播要用这个张量了，它再调用 `unpack`，把张量换回来。
 #
 # 这样的块可以一个套一个，这时 autograd 只问最里面的那一对。
 #
@@ -571,7 +571,7 @@ print("one step, batches that BatchNorm counted:", block[0].num_batches_tracked.
 #
 # 重算的次序，要看你怎样分检查点。每层各有一个 `checkpoint`，就一层一层地重算，从最后一层开始。两层合用一个，就从头一层起，一口气算下来。
 #
-# 所以，钩子若是用来计数、累加或写日志，就会多算。连 `BatchNorm` 也把同一批数据数了 2 次。你要是只想数重算，就在 `backward()` 之前把计数清零。
+# 所以，钩子若是用来计数、累加或写日志，就会重复。连 `BatchNorm` 也把同一批数据数了 2 次。你要是只想数重算，就在 `backward()` 之前把计数清零。
 #
 # </div>
 # <div lang="en">
@@ -599,7 +599,7 @@ print("one step, batches that BatchNorm counted:", block[0].num_batches_tracked.
 #
 # 写 `count_recomputed(model, x)`，数出模型的每个直接子模块重算了几次。先用 `use_reentrant=False` 的检查点运行 `model` 一次，再从输出之和开始反向传播，梯度照常加到 `.grad` 上。
 #
-# 返回一个字典，从每个直接子模块的名字，对应到它在反向传播期间**开始**运行了几次；一次也没有的，就是 0。为什么数开始，不数结束？因为重算停在哪一层，哪一层就没有运行完。返回时不要留下钩子；这里什么都不会抛异常。
+# 返回一个字典，键是每个直接子模块的名字，值是它在反向传播期间**开始**运行了几次；一次也没有的，就是 0。为什么数开始，不数结束？因为重算停在哪一层，哪一层就没有运行完。返回时不要留下钩子；这里不会出异常。
 #
 # </div>
 # <div lang="en">
@@ -782,7 +782,7 @@ print("b.nbytes:", b.nbytes, "| its storage:", b.untyped_storage().nbytes())
 #
 # 看不出来：这三个张量的 `data_ptr()` 都是 0。靠得住的是 `untyped_storage()`。不论你问的是一个张量，还是它的哪个视图，得到的都是同一个对象。这个对象可以放进集合，也可以用 `is` 比较。
 #
-# 它还知道整块内存有多大，就是它的 `nbytes()`。这和张量自己的大小是两回事：`b` 只有 40000 个字节，可是谁留住 `b`，谁就留住了整块的 2000000 个字节。
+# 它还知道整块内存的大小，就是它的 `nbytes()`。这和张量自己的大小是两回事：`b` 只有 40000 个字节，可是谁留住 `b`，谁就留住了整块的 2000000 个字节。
 #
 # </div>
 # <div lang="en">
@@ -938,7 +938,7 @@ with suppress(NotImplementedError):  # until you have written it
 #
 # <div lang="zh">
 #
-# 想把存下的张量搬到别处，PyTorch 自己就有现成的：`torch.autograd.graph.save_on_cpu` 用的就是这对钩子，把它们从显卡搬到内存。
+# 想把存下的张量搬到别处，PyTorch 自己就有现成的：`torch.autograd.graph.save_on_cpu` 用的就是这对钩子，把张量从显卡搬到内存。
 #
 # 训练大模型的库，几乎都用检查点拿时间换内存。你要是想自己选哪些运算重算，`torch.utils.checkpoint` 还有 selective checkpointing。
 #
