@@ -27,7 +27,7 @@ LanguageToggle()
 #
 # <div lang="zh">
 #
-# 第 10 课里，你有时间慢慢检查五次训练。这一课，你在急诊室里上班。一个病人就是一个小网络，带着它的优化器和几十批数据。它也许是健康的，也许得了十种故障中的一种，要由你查出来。
+# 第 10 课里，你有时间慢慢检查五次训练。这一课，你在急诊室里上班。一个病人就是一个小网络，带着它的优化器和几十批数据。它也许是健康的，也许有十种故障中的一种，要由你查出来。
 #
 # 你用 `admit(seed, fault)` 收治病人。`patient.build()` 给出它的网络和优化器 `(model, optimizer)`，初始值每次都一样。数据在 `patient.data` 里。
 #
@@ -35,7 +35,7 @@ LanguageToggle()
 #
 # 我们先收治有标签的，每种一个，用 `train` 来训练。它就是人人都写的训练循环，返回每一步的损失。每一步的数据，网络都没有见过。
 #
-# **先猜一猜**：我们先只印第一步的损失和最后 5 步的平均。只凭这两个数，你能看出哪几个病人有病？
+# 现在只印第一步的损失和最后 5 步的平均。**先猜一猜**：只凭这两个数，你能看出哪几个病人有病？
 #
 # </div>
 # <div lang="en">
@@ -162,7 +162,7 @@ for name, norm in gradient_norms(admit(2, "vanishing")).items():
 #
 # <div lang="zh">
 #
-# 上面的函数只看一步。现在要一组一直接着的仪表：你照常训练，完了再查，每次调用时每一层的激活和梯度各有多大。
+# 上面的函数只看一步。现在要一组一直接着的仪表：你照常训练，完了再查每次调用时每一层的激活和梯度各有多大。
 #
 # 写上下文管理器 `instruments(model)`，用法是 `with instruments(model) as rows:`。在它里面，每调用一次 `model`，列表 `rows` 就多一个字典。用层的名字去查，得到列表 `[activation, gradient]`，即激活和梯度的范数，都是 Python 的数。
 #
@@ -236,7 +236,7 @@ check("15.1", instruments)
 #
 # 第二个病人是 `dying_relus`。我们在它旁边再检查一个健康的，好做比较。
 #
-# **先猜一猜**：在整个训练里，病人有多少单元从来没有为正？只看激活里零的比例，你看得出这个数吗？
+# **先猜一猜**：在整个训练里，病人有多少单元从来没有为正？只看激活里零的比例，你看得出这个数吗？如果每个单元都有为正的时候，零会占多少？
 #
 # </div>
 # <div lang="en">
@@ -250,7 +250,7 @@ check("15.1", instruments)
 # Our second patient has `dying_relus`. We examine a healthy one beside it, to compare.
 #
 # **Guess first**: how many of the patient's units are never positive in the whole run? And could you tell that number
-# from the share of zeros among the activations?
+# from the share of zeros among the activations? What share would be zero if every unit were positive at some time?
 #
 # </div>
 
@@ -655,7 +655,7 @@ panel
 #
 # 断开的是 `right` 那一支。只看一步的前向传播，你发现不了它，因为它的激活和别的层差不多大。
 #
-# 看了梯度才知道。没有梯度到得了这一支，所以图上那里是灰色的。没有梯度，参数就不动，更新比例恰好是 0，图上是黑色的。
+# 看了梯度才知道。梯度到不了这一支，所以图上那里是灰色的。没有梯度，参数就不动，更新比例恰好是 0，图上是黑色的。
 #
 # 损失照样降，因为别的层都在学。
 #
@@ -683,7 +683,7 @@ panel
 # - `ratio` 看第一步让参数动了多远：各层的更新比例里，最大的是多少（15.4 节量的只是第一个权重）。
 # - `none` 和 `still` 看整个训练：有几层没有梯度，有几层的参数从来不动。
 # - `dead` 看最后一步：每个 ReLU 有几成单元从不为正，印出最大的一个（没有 ReLU 就是 `-`）。
-# - `nan` 是第一个 `nan` 或 `inf` 出现在第几步。
+# - `nan` 说的是，第一个 `nan` 或 `inf` 出现在第几步。
 #
 # **先猜一猜**：哪几种故障在这张表里一眼看得出？哪几个病人，每个数都和健康的差不多？
 #
@@ -847,7 +847,7 @@ for fault in ("vanishing", "frozen_layer", "detached_branch"):
 #
 # 没有梯度也不一定是病。最前面的层要是没有参数，就没有梯度，可它是健康的。
 #
-# 用的是哪种优化器，也有关系，因为 Adam 会放大很小的梯度。用 Adam 的时候，就算梯度消失，更新比例也不小，你得去看梯度本身（第 10 课）。
+# 用的是哪种优化器，也有关系，因为 Adam 会放大很小的梯度。用 Adam 的时候，就算梯度消失，更新比例往往也不小，你得去看梯度本身（第 10 课）。
 #
 # </div>
 # <div lang="en">
@@ -861,8 +861,8 @@ for fault in ("vanishing", "frozen_layer", "detached_branch"):
 #
 # Nor is every missing gradient a fault. A layer without parameters at the very front has none, and it is healthy.
 #
-# The optimizer matters as well, because Adam magnifies small gradients. With Adam the update ratios are therefore not
-# small even when gradients vanish, and you have to look at the gradients themselves (lesson 10).
+# The optimizer matters as well, because Adam magnifies small gradients. With Adam the update ratios are therefore
+# usually not small even when gradients vanish, and you have to look at the gradients themselves (lesson 10).
 #
 # </div>
 
@@ -1081,7 +1081,7 @@ for name, values in numbers.items():
 # - `build()` 给出 `(model, optimizer)`，初始值每次都一样。
 # - `data` 是 `(x, y)` 的列表，每步一批，损失是 `F.cross_entropy(model(x), y)`。
 # - 你可以训练，训练几次也行；`train`、`TrainingPanel` 和前面三个练习都可以用。
-# - 不要改 `data`，挂上的钩子都要取下。
+# - 不要改 `data`，自己挂上的钩子都要取下。
 # - 随机数发生器的状态要和原来一样，所以也不要用 `torch.manual_seed`。
 #
 # 评分用的是你的函数没有见过的病人。要得满分：
@@ -1209,7 +1209,7 @@ check("15.4", diagnose_run)
 #
 # <div lang="zh">
 #
-# 最后一个病人来的时候，没有写 `fault`。它的损失很好，看起来可以回家了。请先看仪表盘，写下你的诊断：病在哪一层，是什么病？然后再打开答案。你的 `diagnose_run` 又怎么说？
+# 收治最后一个病人的时候，没有写 `fault`。它的损失很好，看起来可以回家了。请先看仪表盘，写下你的诊断：病在哪一层，是什么病？然后再打开答案。你的 `diagnose_run` 又怎么说？
 #
 # </div>
 # <div lang="en">
