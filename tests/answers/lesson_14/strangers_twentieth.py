@@ -7,20 +7,19 @@ _DICT = "for key, item in value.items()}"
 
 edited(
     "14.1",
-    "kept",
+    "outputs",
     (
         _COPY,
         _COPY.replace("value.detach().clone()", "(value.detach().clone() if value.dim() else value.item())"),
     ),
     named=False,
 )
-edited("14.1", "kept", (_DICT, _DICT.replace("}", " if item is not None}")), named=False)
+edited("14.1", "outputs", (_DICT, _DICT.replace("}", " if item is not None}")), named=False)
 edited(
     "14.1",
-    "kept",
+    "same_containers",
     (
         "    def copied(value):",
         "    def copied(value):\n        if not len(value) if isinstance(value, list) else False:\n            return value",
     ),
-    named=False,
 )
