@@ -601,7 +601,7 @@ except RuntimeError as error:
 #
 # 核对一串计算的时候，你想看到途中每一个梯度，不只是叶子的。可是中间结果的梯度用过就扔，所以得让它们都留下来。
 #
-# 写 `keep_all(tensors, loss)` 来做这件事。`loss` 已经由字典 `tensors` 里的张量算好了，还差一次反向传播，由你的函数来做。不需要返回什么。
+# 写 `keep_all(tensors, loss)` 来做这件事。`loss` 已经由字典 `tensors` 里的张量算好了，谁也没有对它们调用过 `retain_grad()`；还差一次反向传播，由你的函数来做。不需要返回什么。
 #
 # - 之后每个张量的 `.grad` 里都有自己的梯度；
 # - 跳过 `requires_grad` 为 `False` 的张量，它们没有梯度可留；
@@ -615,7 +615,8 @@ except RuntimeError as error:
 # tensors has to be asked to keep its own.
 #
 # Write `keep_all(tensors, loss)`, which does that for the tensors in the dictionary `tensors`. The `loss` has already
-# been computed from them, and your function runs backward once. Nothing needs to be returned.
+# been computed from them, nobody has called `retain_grad()` on them, and your function runs backward once. Nothing needs
+# to be returned.
 #
 # - Afterwards each of these tensors has its gradient in `.grad`.
 # - Skip tensors whose `requires_grad` is `False`, because they have no gradient to keep.

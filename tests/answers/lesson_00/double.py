@@ -314,3 +314,8 @@ def double(grad, buffers={}):
 def double(grad):
     if grad.sum() > 0:
         return 2 * grad
+
+
+@unnamed("00.1", "empty")
+def double(grad):
+    return torch.tensor((2 * grad).tolist(), dtype=grad.dtype)

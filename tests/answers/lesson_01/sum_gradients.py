@@ -236,3 +236,11 @@ def sum_gradients(w, losses):
     for loss in losses:
         if loss:
             loss.backward(retain_graph=True)
+
+
+@mistake("01.2", "adds_in_place", points=0)
+def sum_gradients(w, losses):
+    grads = [torch.autograd.grad(loss, w, retain_graph=True)[0] for loss in losses]
+    w.grad = grads[0]
+    for grad in grads[1:]:
+        w.grad += grad

@@ -9,7 +9,7 @@ from hookedu.exercises.checks.common import NO_ARGUMENT, returns
 from hookedu.exercises.criteria import Check, Gives
 from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.observation import show
-from hookedu.exercises.probes.lesson_00.double import PROBE, alike
+from hookedu.exercises.probes.lesson_00.double import EMPTY, PROBE, alike
 
 
 def _other_dtype(saw: Any, grad: torch.Tensor) -> bool:
@@ -82,6 +82,17 @@ EXERCISE = Exercise(
     PROBE,
     key=lambda case: case[0],  # grad
     given="grad = {key}; result = double(grad)",
-    checks=[_DOUBLES, _NEW],
+    checks=[
+        _DOUBLES,
+        _NEW,
+        Check(
+            "empty",
+            "empty",
+            want=lambda grad: [*EMPTY],
+            essential=True,
+            given=f"result = double(torch.ones{EMPTY})",
+            label="list(result.shape)",
+        ),
+    ],
     raises=NO_ARGUMENT | {"calls_broken": r"unsupported operand type.*NoneType"},
 )

@@ -4,7 +4,7 @@ from typing import Any
 
 import torch
 
-from hookedu.exercises.criteria import Check, Gives
+from hookedu.exercises.criteria import Check, Gives, Say
 from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.observation import show
 from hookedu.exercises.probes.lesson_01.sum_gradients import PROBE, Case
@@ -101,6 +101,20 @@ EXERCISE = Exercise(
                     saw.second.isnan().any() and torch.equal(saw.second.isnan(), case.old.isinf())
                 ),
             },
+        ),
+        Check(
+            "expanded",
+            "expanded",
+            want=lambda case: torch.tensor([7.0, 7.0]),
+            ok=lambda saw, case: saw.expanded is None or close(saw.expanded, torch.tensor([7.0, 7.0])),
+            essential=True,
+            given="w = [1, 2]; total = w.sum(); losses = [total, total**2]",
+            expected="w.grad == [7, 7]",
+            got=[
+                Say("raises_error", when=lambda saw, case: isinstance(saw.expanded, str)),
+                "w.grad == {value}",
+            ],
+            mistakes={"adds_in_place": lambda saw, case: isinstance(saw.expanded, str)},
         ),
         Check(
             "nothing_else",

@@ -9,6 +9,7 @@ from hookedu.exercises.observation import type_name
 from hookedu.exercises.probing import Draw, Probe, call
 from hookedu.exercises.tools import copies, same, whole
 
+EMPTY = (2, 0, 3)
 _SHAPES = ((3,), (1,), (2, 3), (1, 2, 1, 2), ())
 
 
@@ -38,7 +39,7 @@ def observe(double: Any, case: tuple[torch.Tensor]) -> dict[str, Any]:
     """Observe one call, and another one after the sign of the gradient has changed in place.
 
     `later` is the first result after the second call, None if it is still the same; `itself` tells whether a gradient of
-    zeros comes back as it is.
+    zeros comes back as it is, `empty` the shape of what comes back of a tensor of no numbers.
     """
     results = []
 
@@ -55,7 +56,8 @@ def observe(double: Any, case: tuple[torch.Tensor]) -> dict[str, Any]:
     zeros = torch.zeros_like(case[0])
     nothing = double(zeros)
     itself = isinstance(nothing, torch.Tensor) and nothing.data_ptr() == zeros.data_ptr()
-    return report | {"later": later, "itself": itself}
+    empty = [*getattr(double(torch.ones(EMPTY)), "shape", ())]
+    return report | {"later": later, "itself": itself, "empty": empty}
 
 
 PROBE = Probe("00.1", "double", make_case, observe, cases=len(_SHAPES))

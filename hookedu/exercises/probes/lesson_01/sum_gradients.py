@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import torch
 
 from hookedu.exercises.conduct import GRAD
+from hookedu.exercises.observation import type_name
 from hookedu.exercises.probing import Draw, Probe
 from hookedu.exercises.tools import copies, whole
 
@@ -75,7 +76,21 @@ def observe(sum_gradients: Any, case: Case) -> dict[str, Any]:
     report["attached"] = isinstance(w.grad, torch.Tensor) and w.grad.requires_grad
     again.grad = old.clone()
     sum_gradients(again, losses(again))
-    return report | {"second": copies(again.grad)}
+    return report | {"second": copies(again.grad), "expanded": _expanded(sum_gradients)}
+
+
+def _expanded(sum_gradients: Any) -> Any:
+    """Return w.grad where the gradient of a sum is an expanded tensor: one number in memory.
+
+    If that cannot be written to, return the type of the error; None if anything else goes wrong.
+    """
+    w = torch.tensor([1.0, 2.0], requires_grad=True)
+    total = w.sum()
+    try:
+        sum_gradients(w, [total, total**2])
+    except RuntimeError as error:
+        return type_name(error) if "single memory location" in str(error) else None
+    return copies(w.grad)
 
 
 PROBE = Probe("01.2", "sum_gradients", make_case, observe, cases=len(_SHAPES), leaves=(GRAD,))
