@@ -18,11 +18,13 @@ LanguageToggle()
 #
 # <div lang="zh">
 #
-# `torch.compile` 读懂 `forward` 的 Python 代码，换成更快的代码。钩子却不一定还在里面。8.9 节就碰到过：一个模型编译过、运行过以后，再给原来没有钩子的层挂上钩子，编译好的代码不理会它。要等到哪次调用必须重新编译，例如批的大小变了，钩子才会触发。
+# `torch.compile` 会读懂 `forward` 的 Python 代码，把它换成一份更快的代码。可是这样一换，钩子不一定还在里面。
 #
-# 办法有两个：要么先挂钩子再编译，要么用 `set_stance("force_eager")`，让模型暂时照普通的 Python 运行。
+# 8.9 节就碰到过：模型编译过、运行过以后，我们才给一个原来没有钩子的层挂上钩子，编译好的代码就不理会它。要等到哪次调用必须重新编译，例如批的大小变了，钩子才会触发。
 #
-# 那么，先挂钩子就保险了吗？下面两个模型是同一个类的，各层也一样。`one` 和 8.9 节一样，先编译、运行；`two` 先挂钩子，后编译。**先猜**：`two` 的钩子触发不触发？然后再看，挂在编译好的模型**自己**身上的又怎样。
+# 那时有两个办法：要么先挂钩子再编译，要么用 `set_stance("force_eager")`，让模型暂时照普通的 Python 运行。
+#
+# 那么，先挂钩子就保险了吗？我们拿两个模型来试，它们是同一个类的，各层也一样。`one` 和 8.9 节一样，先编译、运行；`two` 先挂钩子，再编译。**先猜**：`two` 的钩子触发不触发？然后再看看，挂在编译好的模型**自己**身上的钩子又怎样。
 #
 # </div>
 # <div lang="en">
@@ -85,9 +87,11 @@ print("on the compiled model itself, len(seen):", len(seen))
 #
 # <div lang="zh">
 #
-# 编译的是类的代码，同一个类、构造也相同的模型共用这份代码。`one` 编译的时候没有钩子，`two` 用的就是那份没有钩子的代码（torch 2.15.0）。先调用 `torch.compiler.reset()`，忘掉以前编译的，才稳妥。结果倒一直是对的，因为每个模型用的是自己的权重。
+# 编译的是类的代码，而同一个类、构造也相同的模型共用这份代码。编译 `one` 的时候还没有钩子，所以 `two` 运行的就是那份没有钩子的代码（torch 2.15.0）。想要稳妥，就先调用 `torch.compiler.reset()`，它会忘掉以前编译的代码。
 #
-# 挂在编译好的模型自己身上的钩子照常触发，因为它挂在编译好的代码外面的那一层上。
+# 结果倒一直是对的，因为每个模型用的都是自己的权重。
+#
+# 挂在编译好的模型自己身上的钩子照常触发，因为编译好的代码外面还包着一层，钩子就挂在那一层上。
 #
 # </div>
 # <div lang="en">
@@ -106,9 +110,11 @@ print("on the compiled model itself, len(seen):", len(seen))
 # %% [markdown]
 # <div lang="zh">
 #
-# 假设钩子挂得及时，已经编译进去了，这样就没事了吗？编译好的代码有它所依据的假设，假设不成立的时候，这份代码就不能用。而钩子里的 `seen.append(...)`，每次调用都让 `seen` 变长。这要付出多大的代价，我们来数一数编译的次数：下面的 `backend` 每编译一次就被调用一次，收到的是编译出来的图。
+# 假设钩子挂得及时，已经编译进去了，这样就没事了吗？编译好的代码是有前提的：它所依据的东西不变，它才能用。可是我们的钩子每次调用都要改一样东西：`seen.append(...)` 让 `seen` 变长。
 #
-# 我们试两种钩子，各调用 5 次。先用 `keep`，再用 `torch.compiler.disable(keep)`，它让钩子留在编译之外。**先猜**：用 `keep` 做钩子，5 次调用一共编译几次？
+# 这要付出多大的代价？数一数编译了几次就知道。每编译一次，编译出来的图都会交给一个 `backend`，所以我们自己写一个 `backend`，把收到的图都留下来。
+#
+# 我们先后挂两种钩子，各调用模型 5 次。第一种就是 `keep`。第二种是 `torch.compiler.disable(keep)`，它做的事一样，只是留在编译之外。**先猜**：用 `keep` 做钩子，5 次调用一共编译几次？
 #
 # </div>
 # <div lang="en">
@@ -156,13 +162,15 @@ print("in the graph:", [node.name for node in graphs[0].graph.nodes if node.op =
 # %% [markdown]
 # <div lang="zh">
 #
-# 用 `keep` 做钩子，每次调用都重新编译，因为 `seen` 又变长了。钩子留在编译之外，就只编译 1 次，而它照样次次触发。
+# 用 `keep` 做钩子，每次调用都重新编译，因为这期间 `seen` 又变长了。把 `keep` 留在编译之外，就只编译 1 次，而钩子照样次次触发。
 #
-# 不过，把钩子留在外面也有代价。最后一行看得出来：图里只剩 `linear`，`ReLU` 不见了。为什么？钩子不能编译，编译到它那里就断开，而它正好在 `Sequential` 的循环里，于是整个循环照普通的 Python 运行。这里还编译着的，只有挂钩子的那一层在钩子之前的部分。
+# 不过，把钩子留在外面也有代价。看最后一行：图里只剩 `linear`，`ReLU` 不见了。
 #
-# 循环里若有你自己写的类，它的代码还会单独编译。
+# 为什么？不许编译的钩子在哪里，编译好的代码就在哪里断成两截。而 `Sequential` 是用一个循环来运行各层的，断口正好落在这个循环里，于是整个循环都照普通的 Python 运行，`ReLU` 也不例外。这里还编译着的只剩一小段：挂钩子的那一层里，钩子之前的部分。
 #
-# 如果你只看一眼，看完就取下，这点代价没有关系。如果要一直挂着钩子，就得先掂量一下。
+# 如果循环里的层是你自己写的类，它们的代码还会编译，只是各编译各的。
+#
+# 这点代价要紧吗？如果你只看一眼，看完就取下钩子，那就不要紧。如果钩子要一直挂着，就先掂量一下。
 #
 # </div>
 # <div lang="en">
@@ -187,7 +195,7 @@ print("in the graph:", [node.name for node in graphs[0].graph.nodes if node.op =
 # %% [markdown]
 # <div lang="zh">
 #
-# `keep` 那样的钩子，5 次调用编译了 5 次。现在调用 12 次。**先猜**：也会编译 12 次吗？
+# 用 `keep` 那样的钩子，5 次调用就编译了 5 次。难道调用多少次，就要编译多少次？我们调用 12 次看看。**先猜**：也会编译 12 次吗？
 #
 # </div>
 # <div lang="en">
@@ -213,7 +221,9 @@ torch.compiler.reset()
 #
 # <div lang="zh">
 #
-# 编译到第 8 次，就到了 `recompile_limit`，以后不再编译。一次调用如果那 8 份代码都不适用，就照普通的 Python 运行。`seen` 只会变长，所以以后的调用全是这样，编译的好处也就没有了。这种事很难发现，因为钩子次次触发，结果也对，只有一条警告会说，而上面没有显示它。
+# 编译到第 8 次，就到了上限 `recompile_limit`，以后不再编译。一次调用如果那 8 份代码都不适用，就照普通的 Python 运行。`seen` 只会越来越长，所以以后的调用全是这样，编译也就没有了好处。
+#
+# 这种事很难发现：钩子次次触发，结果也都对，告诉你的只有一条警告，而我们在上面把它藏起来了。
 #
 # </div>
 # <div lang="en">
@@ -235,12 +245,14 @@ torch.compiler.reset()
 #
 # <div lang="zh">
 #
-# 编译给钩子添了两种麻烦：有时钩子不触发，有时每次调用都重新编译。请写一个两样都能避开的函数 `watched(model, name, hook)`。它返回 `(compiled, handle)`，前者是用 `torch.compile(model, backend="eager")` 编译的 `model`，后者是钩子的句柄。
+# 你已经见过编译给钩子添的两种麻烦：钩子可能不触发，也可能让每次调用都重新编译。请写一个函数，把两种都避开。有了它，编译好的模型里的一层，你想看多久就看多久。
 #
-# - 以后每次调用 `compiled`，只要运行了名为 `name` 的层，`hook(module, args, output)` 就触发一次。同一个类的另一个模型以前编译过，也一样。
-# - 钩子返回的若不是 `None`，就照常取代输出。
-# - 钩子里的列表怎么变长，第一次调用之后都不再编译。
-# - `handle.remove()` 取下钩子。
+# 这个函数是 `watched(model, name, hook)`。它用 `torch.compile(model, backend="eager")` 编译 `model`，钩子就在名为 `name` 的那一层上。它返回 `(compiled, handle)`，前者是编译好的模型，后者是钩子的句柄。
+#
+# - 以后每次调用 `compiled`，只要运行了那一层，`hook(module, args, output)` 就触发一次。哪怕同一个类的另一个模型以前编译过，也是这样。
+# - 钩子返回的若不是 `None`，就照常取代那一层的输出。
+# - 钩子里的列表不管变得多长，第一次调用之后都不再编译。
+# - 调用 `handle.remove()`，钩子就取下来了。
 #
 # </div>
 # <div lang="en">
@@ -304,11 +316,11 @@ check("13.1", watched)
 #
 # 一个编译好的模型正在使用，你想知道其中一层对某个输入给出了什么，又不能惊动模型。
 #
-# 写 `layer_output(compiled, name, x)`，它返回模型收到输入 `x` 时，名为 `name` 的那一层的输出，不连计算图。`compiled` 已经编译过、运行过。层用 `compiled.get_submodule(name)` 取。
+# 写 `layer_output(compiled, name, x)`，让它告诉你。其中 `compiled` 已经编译过、运行过。模型收到输入 `x` 的时候，名为 `name` 的那一层输出了什么，函数就返回什么，不连计算图。这一层用 `compiled.get_submodule(name)` 取。
 #
-# - 这一层后面可能有就地的操作。
-# - 不要重新编译，不留下钩子，不改 `training`，调用者用 `set_stance` 设的也照旧，出了异常也一样。
-# - 之后编译好的代码照常运行。
+# - 这一层后面可能有就地的操作，会改写它的输出。要返回的是改写之前的。
+# - 不要重新编译，不要留下钩子，不要改 `training`，调用者用 `set_stance` 设定的也要照旧。就算模型出了异常，这些也要做到。
+# - 之后，编译好的代码照常运行。
 #
 # </div>
 # <div lang="en">
@@ -320,7 +332,7 @@ check("13.1", watched)
 # run. It returns what the model's layer called `name` puts out when the model gets the input `x`, without the
 # computation graph. You get the layer with `compiled.get_submodule(name)`.
 #
-# - The layer that follows may work in place.
+# - The layer that follows may work in place and overwrite this output. Return it as it was before.
 # - Do not compile again, leave no hook behind, and change neither `training` nor what the caller chose by `set_stance`,
 #   even if the model raises an exception.
 # - Afterwards the compiled code runs as before.
@@ -355,9 +367,13 @@ check("13.2", layer_output)
 #
 # <div lang="zh">
 #
-# 数据很多的时候，可以让几个进程一起训练。用 `DistributedDataParallel`（DDP），每个进程有模型的一份拷贝，开始时都收到进程 0 的权重。之后各个进程算自己的数据，反向传播时把梯度取平均。所以每走一步之后，各份拷贝还是一样的。
+# 数据很多的时候，可以让几个进程分担训练。用 `DistributedDataParallel`（DDP）时，每个进程都有模型的一份拷贝，开始时都收到进程 0 的权重。
 #
-# 为了看个明白，`run_ranks` 真的启动 2 个进程，返回它们各自打印的内容。进程之间用 gloo 通信，不需要显卡。每个脚本从 `sys.argv` 知道自己是几号（rank，这里是 0 或 1）、一共有几个进程、用哪个文件碰头。要等几秒，因为每个进程都要导入 torch。
+# 之后各个进程算自己的那份数据，算出来的梯度各不相同。不过反向传播的时候，DDP 会把它们取平均，每份拷贝都照这个平均走一步。所以每走一步之后，各份拷贝还是一样的。
+#
+# 为了看个明白，`run_ranks` 真的启动 2 个进程，返回它们各自打印的内容。进程之间用 gloo 通信，不需要显卡。要等几秒，因为每个进程都要导入 torch。
+#
+# 每个进程有一个编号，叫 rank，这里是 0 或 1。自己是几号，一共有几个进程，用哪个文件碰头，脚本都从 `sys.argv` 得知。
 #
 # </div>
 # <div lang="en">
@@ -379,7 +395,9 @@ check("13.2", layer_output)
 # %% [markdown]
 # <div lang="zh">
 #
-# 下面，进程 1 的输入是进程 0 的 10 倍，这样两边的梯度才分得清。参数上有两个钩子，一个张量钩子，一个 post-accumulate 钩子，后者当场更新权重。**先猜**：两个钩子看到的是自己这个进程的梯度，还是平均后的？然后再看，两个进程的权重还一样不一样。
+# 平均是在你的钩子之前取，还是在它们之后取？我们在参数上挂两个钩子看看：一个张量钩子，一个 post-accumulate 钩子，后者还当场更新权重。进程 1 的输入是进程 0 的 10 倍，这样两边的梯度才分得清。
+#
+# **先猜**：两个钩子看到的是自己这个进程的梯度，还是平均后的？然后再看看，两个进程的权重是不是还一样。
 #
 # </div>
 # <div lang="en">
@@ -427,11 +445,11 @@ for rank, printed in enumerate(run_ranks(start + script)):
 # %% [markdown]
 # <div lang="zh">
 #
-# 两种钩子看到的，都是自己这个进程的梯度：一边是 `[1, 2]`，一边是 `[10, 20]`。取平均是在它们之后，最后两边都是 `[5.5, 11]`。
+# 两个钩子看到的，都是自己这个进程的梯度：一边是 `[1, 2]`，一边是 `[10, 20]`。等它们都触发过了，梯度才取平均，最后两边都是 `[5.5, 11]`。
 #
-# 所以，如果在这样的钩子里裁剪，裁的是各自的梯度，而不是平均后的梯度。
+# 所以，如果你在这样的钩子里裁剪，裁的是各个进程自己的梯度，而不是平均后的梯度。
 #
-# 在钩子里更新权重就更糟了。每个进程都照自己的梯度走了一步，原来一样的两份拷贝从此各走各的，第一个权重一边是 `-1`，一边是 `-10`，而且没有任何报错。
+# 在这样的钩子里更新权重就更糟了。每个进程都照自己的梯度走了一步，原来一样的两份拷贝从此各走各的：第一个权重一边是 `-1`，一边是 `-10`。而且没有任何报错。
 #
 # </div>
 # <div lang="en">
@@ -456,7 +474,7 @@ for rank, printed in enumerate(run_ranks(start + script)):
 #
 # DDP 不是一个一个地发送梯度。为了少发几次，它把许多梯度首尾相接，放进一个桶，`bucket.buffer()` 就是这个长长的张量。一个桶里的梯度齐了，它就调用 `hook(group, bucket)`。
 #
-# 这里的 `group` 是互相通信的各个进程。它原样交给钩子，文档里叫 `state`。
+# 这里的 `group` 代表互相通信的各个进程。DDP 把它原样交给钩子，文档里管它叫 `state`。
 #
 # 钩子返回的不是平均值，而是一个 Future：它现在还没有值，将来会装着平均值。这样做省时间，因为通信的时候，反向传播可以接着算。
 #
@@ -481,7 +499,9 @@ for rank, printed in enumerate(run_ranks(start + script)):
 # %% [markdown]
 # <div lang="zh">
 #
-# 下面的钩子求平均：它把一个桶里的梯度除以进程数，再用 `all_reduce` 把各进程的张量就地加起来。有了 `async_op=True`，这次调用不等结果就返回。`.then(...)` 说的是结果到了以后做什么，那时 `done.value()` 是只有一个张量的列表。
+# 下面的钩子求的是平均。它先把一个桶里的梯度除以进程数，再调用 `all_reduce`，把各个进程的张量就地加起来。因为写了 `async_op=True`，这次调用不等结果就返回。
+#
+# 那么结果到了以后做什么？这写在 `.then(...)` 里。到那时，`done.value()` 是一个列表，里面只有一个张量。
 #
 # 下面的模型有 4 层，走三步。**先猜**：每一步里，钩子被调用几次？
 #
@@ -531,9 +551,11 @@ print(printed)
 #
 # 钩子不是每个参数调用一次，也不是每一步调用一次，而是每个**桶**调用一次。
 #
-# 第一步里，DDP 还不知道梯度会按什么次序到，所以四层都在一个桶里。看过一次之后，它照真实的次序，从最后一层开始，重新分桶（torch 2.15.0）。这里三个 0.36 MB 的梯度就装满一个桶，所以从第二步起有两个桶：一个装第 3、2、1 层，一个装第 0 层。
+# 第一步里，DDP 还不知道梯度会按什么次序到，所以四层都在一个桶里。看过一次之后，它就照真实的次序，从最后一层开始，重新分桶（torch 2.15.0）。
 #
-# 所以，如果在钩子里数调用的次数，当作步数，从第二步起就错了。按 `bucket.index()` 存东西也不行，因为第 0 个桶里已经不是原来那几层。
+# 这里三个 0.36 MB 的梯度就装满一个桶，所以从第二步起有两个桶：一个装第 3、2、1 层，一个装第 0 层。
+#
+# 因此，如果你在钩子里数它被调用了几次，把这个数当作步数，从第二步起就错了。按 `bucket.index()` 存东西也不行，因为第 0 个桶里已经不是原来那几层。
 #
 # </div>
 # <div lang="en">
@@ -555,9 +577,9 @@ print(printed)
 # %% [markdown]
 # <div lang="zh">
 #
-# 通信常常是最慢的一步，所以少发一些很划算。梯度是 float32，如果用 float16 发送，就只有一半的字节。可是 float16 最大只有 65504。
+# 通信常常是一步里最慢的部分，所以少发一些很划算。梯度是 float32，如果用 float16 发送，就只有一半的字节。可是 float16 有个上限，最大只能到 65504。
 #
-# 我们让两个进程的梯度都是 40000，离这个上限不远。平均也是 40000，float16 装得下。下面用三种写法求这个平均，其中最后一种 `AVG`，是让 `all_reduce` 自己去求。**先猜**：哪几种写法得到 40000？
+# 平均没有超过这个上限，就不会出事了吗？我们让两个进程的梯度都是 40000，那么平均也是 40000，float16 装得下。下面用三种写法求这个平均，最后一种是 `AVG`，让 `all_reduce` 自己去求。**先猜**：哪几种写法得到 40000？
 #
 # </div>
 # <div lang="en">
@@ -598,7 +620,7 @@ print(printed)
 #
 # <div lang="zh">
 #
-# 如果先求和，`40000 + 40000` 就已经是 `inf`，再除也回不来。gloo 的 `AVG` 也是先求和（torch 2.15.0）。如果先除以进程数再求和，和就是平均，这里装得下。
+# 如果先求和，`40000 + 40000` 超出上限，成了 `inf`，再怎么除也回不来。gloo 的 `AVG` 也是先求和（torch 2.15.0）。如果先除以进程数，再求和，得到的和就是平均，这里装得下。
 #
 # </div>
 # <div lang="en">
@@ -617,11 +639,13 @@ print(printed)
 #
 # <div lang="zh">
 #
-# 通信慢的时候，少传一半的字节很划算，PyTorch 自带的 `fp16_compress_hook` 就这样做。现在你自己写一个。`half_hook(group, bucket)` 像 `average` 那样，返回平均梯度的 Future，只是用 float16 发送，再把结果变回 float32。
+# 通信慢的时候，少传一半的字节很划算。PyTorch 自带的 `fp16_compress_hook` 就这样做，现在你自己来写一个。
 #
-# - `inf` 和 `nan` 照样传过去，训练出了问题才看得出来。
-# - 上一个桶还没传完，DDP 可能又调用钩子，所以一次调用还要用的东西，另一次绝不能改写。
-# - 当心 float16 的范围：大的梯度、几个进程的和都可能超出，平均却装得下。
+# 写 `half_hook(group, bucket)`。它像 `average` 一样，返回平均梯度的 Future。不同的是，它用 float16 发送，字节只有一半，结果到了再变回 float32。
+#
+# - `inf` 和 `nan` 要照样传过去，因为看到它们，才知道训练出了问题。
+# - 上一个桶还没传完，DDP 就可能为下一个桶又调用你的钩子。所以一次调用还要用的东西，另一次绝不能改写。
+# - 当心 float16 的范围。即使平均装得下，大的梯度也可能超出范围，几个进程的和也可能超出。
 #
 # 检查时不启动进程。
 #
@@ -666,13 +690,13 @@ check("13.3", half_hook)
 #
 # <div lang="zh">
 #
-# DDP 的每个进程都有整个模型。如果模型大得装不下，就把每个参数切开，一个进程只拿一片，这就是 `fully_shard`（FSDP2）。它自己就是用钩子做的：一层运行之前，前置钩子把各片凑齐；运行之后，前向钩子又把它们放掉，只留自己的一片。
+# 用 DDP 的时候，每个进程都有整个模型。如果模型大得装不下，怎么办？可以把每个参数切开，一个进程只留一片。`fully_shard`（FSDP2）做的就是这件事。
 #
-# 默认只有最外层的模块例外，它自己的参数要留到反向传播。
+# 它自己就是用钩子做的。一层运行之前，前置钩子把各片凑齐；运行之后，前向钩子又把别的片放掉，只留自己的一片。默认只有最外层的模块例外，它自己的参数要完整地留到反向传播。
 #
-# 你自己的钩子看到的，是整个参数，还是其中一片？我们启动两个进程，第一层的权重是 6×4，在三个地方看一看手里有多大一块：你的前置钩子里，你的前向钩子里，还有反向传播之后的 `.grad`。
+# 那么你自己的钩子看到的，是整个参数，还是其中一片？我们启动两个进程，看第一层的权重，它是 6×4。要看的有三处：你的前置钩子里，你的前向钩子里，还有反向传播之后的 `.grad`。
 #
-# 这个参数上也有两个钩子，一个张量钩子，一个 post-accumulate 钩子。**先猜**：哪一个会触发？
+# 我们还在这个参数上挂了两个钩子，一个张量钩子，一个 post-accumulate 钩子。**先猜**：这两个里，哪一个会触发？
 #
 # </div>
 # <div lang="en">
@@ -740,9 +764,13 @@ for rank, printed in enumerate(run_ranks(start + sharding + script)):
 #
 # <div lang="zh">
 #
-# 这三处里，只有前置钩子看得到整个权重。到了你的前向钩子里，已经晚了：`fully_shard` 的前向钩子注册在先，也就先触发，把别的片放掉了。所以这时 `weight` 又是 `DTensor`，`.shape` 说的是整个的形状，手里却只有一片。`.grad` 也是这样。
+# 这三处里，只有前置钩子看得到整个权重。你的前向钩子来晚了：`fully_shard` 的前向钩子注册在先，所以先触发，已经把别的片放掉了。
 #
-# 这里，参数上的张量钩子一次也没有触发，也不报错。它等的是流到这个参数的梯度，可是这一层计算时用的是另一个张量，是临时凑齐的。post-accumulate 钩子照常触发（torch 2.15.0）。
+# 因此在你的前向钩子里，`weight` 又是 `DTensor`。它的 `.shape` 说的是整个权重的形状，可是这个进程手里只有一片。`.grad` 也是这样。
+#
+# 参数上的张量钩子，在这里一次也没有触发，而且不报错。它等的是流到这个参数的梯度，可是这一层计算时用的是另一个张量，是临时凑齐的。
+#
+# post-accumulate 钩子则照常触发（torch 2.15.0）。
 #
 # </div>
 # <div lang="en">
@@ -764,9 +792,9 @@ for rank, printed in enumerate(run_ranks(start + sharding + script)):
 # %% [markdown]
 # <div lang="zh">
 #
-# 输出的最后一行藏着一个陷阱：两个进程的范数不一样，也都不是整个梯度的范数。如果每个进程都按自己那一片的范数裁剪，每片缩小的倍数就不同，梯度的方向也变了。
+# 如果你要裁剪梯度，就要当心输出的最后一行，那里藏着一个陷阱。两个进程的范数不一样，也都不是整个梯度的范数。如果每个进程都按自己那一片的范数裁剪，每片缩小的倍数就不同，梯度的方向也变了。
 #
-# `torch.nn.utils.clip_grad_norm_` 认得 `DTensor`，会替你算对。如果自己写，就得通信一次。
+# `torch.nn.utils.clip_grad_norm_` 认得 `DTensor`，会替你算对。如果你自己算范数，各个进程就得通信一次。
 #
 # </div>
 # <div lang="en">
@@ -787,13 +815,13 @@ for rank, printed in enumerate(run_ranks(start + sharding + script)):
 #
 # <div lang="zh">
 #
-# 每个进程只有几片梯度，裁剪却要用整个梯度的范数。这个范数，现在你自己来算。
+# 要裁剪，每个进程都得知道整个梯度的范数，可是它手里只有几片。各个进程只好把自己知道的凑到一起，这件事现在由你来写。
 #
-# 写 `whole_norm(shards, group)`，它返回整个模型的梯度的 L2 范数，每个进程得到的都一样。`shards` 是这个进程手里的各片梯度（float32 张量的列表），`group` 是各进程。
+# 写 `whole_norm(shards, group)`，每个进程都拿自己的几片来调用它。它返回整个模型的梯度的 L2 范数，各个进程得到的都一样。`shards` 是这个进程手里的各片梯度（float32 张量的列表），`group` 代表各个进程。
 #
-# - 片可以是空的，列表也可以是空的。
-# - 通信恰好一次，用 `dist.all_reduce(tensor, group=group)`，它把各进程的张量就地相加。哪个进程少通信一次，别的就白等（gloo 默认最多 30 分钟），或者把它的下一次当成这一次，加错了也不报错。
-# - 不要改动 `shards` 里的张量。
+# - 片可以是空的，列表也可以是空的。例如上面第二层的权重只有一行，两个进程分，就有一个分到空的。
+# - 通信恰好一次，用 `dist.all_reduce(tensor, group=group)`，它把各个进程的张量就地相加。哪个进程要是少通信一次，别的进程就白等它（gloo 默认最多 30 分钟），或者把它的下一次当成这一次，加错了也不报错。
+# - 不要改动 `shards` 里的张量，裁剪的时候还要用。
 #
 # </div>
 # <div lang="en">
@@ -805,11 +833,12 @@ for rank, printed in enumerate(run_ranks(start + sharding + script)):
 # the gradient of the whole model, so all of them get the same number. The pieces are in `shards`, a list of float32
 # tensors, and `group` stands for the processes.
 #
-# - Pieces may be empty, and so may the list.
+# - Pieces may be empty, and so may the list. Above, the weight of the second layer has a single row, so one of the two
+#   processes gets an empty piece.
 # - Communicate exactly once, by `dist.all_reduce(tensor, group=group)`, which adds up the tensors of all processes in
 #   place. If one process makes a call less than the others, they wait for it in vain (with gloo up to 30 minutes by
 #   default). Or they take its next call for this one, and get wrong sums without any error.
-# - Do not change the tensors in `shards`.
+# - Do not change the tensors in `shards`, which clipping still needs.
 #
 # </div>
 
@@ -864,11 +893,11 @@ with suppress(RanksFailed):  # until you have written it
 #
 # <div lang="zh">
 #
-# 1. 给原来没有钩子的层再挂上钩子，编译好的代码不理会；同一个类、构造也相同的模型共用这份代码，先 `reset()` 再编译。
-# 2. 钩子里的列表一变长，就重新编译，到 8 次为止；`torch.compiler.disable` 让它留在外面，代价是编译断开。
-# 3. DDP 里，参数的钩子看到的是自己的梯度，平均在后。
-# 4. 通信钩子每桶一次，返回 Future：先除再求和，结果到了才读。
-# 5. `fully_shard` 里，手里只有一片；层里的计算触发不了参数上的张量钩子，范数要通信才算得出。
+# 1. 给原来没有钩子的层再挂上钩子，编译好的代码不理会它。同一个类、构造也相同的模型还共用这份代码，所以编译之前先调用 `reset()`。
+# 2. 钩子里的列表每变长一次，就重新编译一次，到 8 次为止。`torch.compiler.disable` 让钩子留在编译之外，代价是编译好的代码在那里断开。
+# 3. 用 DDP 的时候，参数上的钩子看到的是自己这个进程的梯度，因为平均要到后来才取。
+# 4. 通信钩子每个桶调用一次，返回一个 Future。求平均要先除再求和，结果到了才能读。
+# 5. 用 `fully_shard` 的时候，一个进程手里只有参数的一片。层里的计算触发不了参数上的张量钩子；要算范数，就得通信。
 #
 # </div>
 # <div lang="en">
@@ -902,7 +931,7 @@ with suppress(RanksFailed):  # until you have written it
 #
 # 有的集群网络很慢，少传一半的字节也还不够。`powerSGD_hook` 就是为这种情形准备的，它传的不是梯度本身，而是梯度的低秩近似。
 #
-# 在 vLLM、torchtitan 这样的项目里，编译、切片和钩子天天碰在一起。想知道它们是怎么相处的，可以一样一样地查：编译搜索 `torch.compiler.disable`，通信搜索 `ddp_comm_hooks`，切片搜索 `fully_shard`。
+# 在 vLLM、torchtitan 这样的项目里，编译、切片和钩子天天碰在一起。想知道它们是怎么相处的，可以一样一样地查：想看编译，就搜索 `torch.compiler.disable`；想看通信，就搜索 `ddp_comm_hooks`；想看切片，就搜索 `fully_shard`。
 #
 # 下一课换个题目：走进一个语言模型。
 #
