@@ -59,9 +59,9 @@ print("the net returned:", tuple(out.shape), out.flatten().tolist())
 # </div>
 # <div lang="en">
 #
-# This is what a **forward hook** is for. It is attached to a module, and each time the forward pass has run that
-# module, PyTorch calls `hook(module, args, output)`. The hook gets the module itself, the arguments that it received
-# and the output that it computed.
+# This is what a **forward hook** is for. You write a function and attach it to a module. Each time the forward pass has
+# run that module, PyTorch calls your function as `hook(module, args, output)`. So it gets three things: the module
+# itself, the arguments that the module received, and the output that it computed.
 #
 # The net as a whole returned two numbers. How many did the convolution inside it return? And what does a hook find in
 # `args`? **Guess first.**
@@ -124,8 +124,8 @@ HookTimeline(net, x)
 # </div>
 # <div lang="en">
 #
-# The `forward` of `net` comes last. A module is done only when everything inside it is done, and this is what a
-# forward hook reports.
+# The `forward` of `net` comes last. A forward hook reports that its module is done, and `net` is not done until
+# everything inside it is.
 #
 # </div>
 #
@@ -180,8 +180,8 @@ with on_net, on_conv:
 # The largest value is `18` each time, but the hooks that fired differ. It is the `__call__` of a module that runs
 # `forward` and then the forward hooks, so `net(x)` fired both.
 #
-# `net.forward(x)` bypasses the `__call__` of `net`, whose hook stays silent. The convolution inside is called, so it
-# still reports. `conv.forward(x)` does not call the net, and bypasses that of the convolution, so nothing fires.
+# `net.forward(x)` goes around the `__call__` of `net`, whose hook stays silent. The convolution inside is called, so it
+# reports. `conv.forward(x)` goes around the `__call__` of the convolution, and nobody calls the net, so nothing fires.
 #
 # </div>
 #
@@ -222,8 +222,8 @@ with on_net, on_conv:
 #
 # Now write a hook that keeps what goes into a module and comes out.
 #
-# Write `capture(module, seen)` and return the handle, so that callers can remove the hook. Each time `module` runs, a
-# pair `(x, output)` is added at the end of the list `seen`:
+# Write `capture(module, seen)` and return the handle, so that callers can remove the hook. Each time `module` runs, add
+# a pair `(x, output)` at the end of the list `seen`:
 #
 # - The pair is a tuple or list.
 # - `x` is the very tensor that came in, not a tuple or copy.
@@ -324,11 +324,12 @@ for (name, output), own in zip(seen, returned, strict=True):
 # </div>
 # <div lang="en">
 #
-# All differences are `0`, so the hooks saw what `forward` computed. This matters because most models do not hand out
-# their intermediate values, and then hooks are how we see them.
+# All differences are `0`, so the hooks saw what `forward` computed. Most models keep their intermediate values to
+# themselves, and then hooks are how we see them.
 #
-# The numbers are easy to check. The first layer turns two numbers `0.1` into $0.1+0.1+1=1.2$, and the second turns two
-# numbers `1.2` into $1.2+1.2+1=3.4$. ReLU does not touch positive numbers, so it gives `3.4` again.
+# And your pencil? All weights are one, so a layer adds up its inputs and bias. The first layer makes $0.1+0.1+1=1.2$ of
+# two numbers `0.1`, and the second $1.2+1.2+1=3.4$ of two numbers `1.2`. ReLU keeps positive numbers, so it gives `3.4`
+# again.
 #
 # </div>
 #
@@ -344,7 +345,7 @@ for (name, output), own in zip(seen, returned, strict=True):
 #
 # - 给 `children()` 里的每个子模块挂上钩子，类型为 `skip` 的除外。
 # - 运行一次 `model(x)`，再取下钩子，不改动任何张量。
-# - 返回一个列表，按**调用**的次序，每项是一对：类名，以及输出与 `returned` 里对应值的最大绝对差。
+# - 返回一个列表，按**调用**的次序，每项是一对，如 `("Linear", 0.0)`：类名，以及输出与 `returned` 里对应值的最大绝对差。
 #
 # 检查时也会用一个谎报中间值的模型，因为永远得 `0` 的证据，证明不了什么。
 #
@@ -353,15 +354,15 @@ for (name, output), own in zip(seen, returned, strict=True):
 #
 # So far we have a proof for one net. As a function, it works for any model that hands out its values.
 #
-# Write `prove(model, x, skip)`. Here `model(x)` returns `(out, returned)`, and `returned` holds the intermediate values
-# of `forward` in the order of calls.
+# Write `prove(model, x, skip)`. `model(x)` returns `(out, returned)`, where `returned` holds the intermediate values of
+# `forward` in the order of calls.
 #
-# - Hook each of `children()`, except those of type `skip`.
-# - Run `model(x)` once, take the hooks off, and change no tensor.
-# - Return a list of pairs in the order of **calls**. Each pair holds the name of the class, and the largest absolute
-#   difference between the output of the module and its value in `returned`.
+# - Hook all `children()`, except those of type `skip`.
+# - Run `model(x)` once and take the hooks off. You only compare, so change no tensor.
+# - Return a list of pairs such as `("Linear", 0.0)`, in the order of **calls**: the class name, and the largest
+#   absolute difference between the module's output and its value in `returned`.
 #
-# The check also uses a model that misreports its values, because a proof that always says `0` proves nothing.
+# In the check, one model lies about its values, because a proof that always says `0` proves nothing.
 #
 # </div>
 
@@ -479,8 +480,8 @@ print(f"under no_grad: holds {held(seen['attached']):.1f} MB")
 # and with it the tensors that all layers saved. The tensor that `detach()` gives has no `grad_fn`, so there is no graph
 # behind it.
 #
-# In training, the memory is usually not taken for long, because backward frees the saved tensors (unless told to
-# `retain_graph=True`). Under `torch.no_grad()` there is no graph to begin with.
+# In training, the memory is usually not taken for long. Backward frees the saved tensors, unless you wrote
+# `retain_graph=True`. And if you run the model under `torch.no_grad()`, there is no graph to begin with.
 #
 # That is why this leak is most common in evaluation. Somebody forgets `no_grad`, no backward ever follows, and each
 # batch adds another graph.
@@ -527,8 +528,9 @@ print(f"under no_grad: holds {held(seen['attached']):.1f} MB")
 # and `careful` do the same job: they attach a hook, run the net and take the hook off. The difference is that `careful`
 # lets a `with` block take it off.
 #
-# Each of them runs three times, the first two times with a wrong width. `suppress` catches the exception, and
-# `list_hooks(net)` lists the hooks that are still on.
+# Each of them gets three tries, two with a wrong width and the third with the right one. `suppress` catches the
+# exception, so that the next try can follow. After each try we want to know whether a hook was forgotten, and
+# `list_hooks(net)` tells us: it lists the hooks that are still on.
 #
 # Since only the third run gets to the end, each function should keep `1` output. How many does `careless` keep? **Guess
 # first.**
@@ -618,11 +620,11 @@ for run in (careless, careful):
 # Often you want to look at several layers at once, and never leave a hook behind. Write a context manager for this,
 # used as `with extracting(model, names) as seen:`.
 #
-# - Names may have dots, like `body.conv`; `model.get_submodule(name)` finds the module, and each name stands for a
-#   different one.
-# - `seen[name]` is the `output.detach()` of the module's last run, readable inside the block and after it.
+# - Layers may lie inside others, so names may have dots, like `body.conv`. `model.get_submodule(name)` finds the
+#   module, and each name stands for a different one.
+# - `seen[name]` is the `output.detach()` of the module's last run. You can read it inside the block and after it.
 # - Inside the block the model runs as usual, and gradients stay on.
-# - Whatever goes wrong, whether the model fails or a name is misspelt, no hook stays on, and the exception reaches the
+# - The model may fail, or a name may be misspelt. Whatever goes wrong, no hook stays on, and the exception reaches the
 #   caller unchanged.
 #
 # </div>
@@ -727,8 +729,9 @@ for name, hook in hooks.items():
 # changed it by accident, because a `lambda` returns its value.
 #
 # `setdefault` returns the tensor stored in the dictionary. The first time, its values are right but the gradient is cut
-# off. The second time it is still the old tensor, so `5.0` becomes `3.0` without an error. The tuple does raise an
-# error, but one layer away from its cause, in `relu`.
+# off. The second time it is still the old tensor, so `5.0` becomes `3.0` without an error.
+#
+# The tuple does raise an error, but one layer away from its cause, in `relu`.
 #
 # </div>
 #
@@ -765,13 +768,13 @@ for name, hook in hooks.items():
 # </div>
 # <div lang="en">
 #
-# If we change outputs on purpose, we can push a model in a direction of our choice. Write
+# If you change outputs on purpose, you can push a model in a direction of your choice. Write
 # `steer(module, direction, strength)`, which returns the handle. Until the hook is taken off:
 #
-# - `strength * direction` is added to every output of `module`, in any mode and of any shape.
+# - It adds `strength * direction` to every output of `module`, in any mode and of any shape.
 # - The gradient still flows through the result.
-# - Do not run the module again.
-# - Do not change the original `output` in place, because others may have kept it.
+# - The module has just run, so do not run it again.
+# - Do not change `output` itself in place, because others may have kept it.
 #
 # </div>
 
@@ -858,10 +861,10 @@ print("changed since:", [name for name in seen if not torch.equal(seen[name], co
 # `relu` ran three times, and `seen[name] = ...` kept only the last output, which is that of the whole block.
 #
 # For all three normalisation layers the two copies differ, because the outputs were overwritten later. This `relu`
-# works in place, so it changed the outputs of `bn1` and `bn2`. That of `bn3` first had the shortcut added to it in
-# place (`out += identity`), then `relu` ran.
+# works in place, so it changed the outputs of `bn1` and `bn2`. The output of `bn3` was changed twice: first the
+# shortcut was added to it in place (`out += identity`), and then `relu` ran.
 #
-# `detach()` does not prevent this: it cuts the graph but shares the memory. A `clone()` has its own (section 9.1).
+# Why did `detach()` not prevent this? It cuts the graph but shares the memory. A `clone()` has its own (section 9.1).
 #
 # </div>
 #
@@ -1046,9 +1049,9 @@ print("the relu of the first is the second:", torch.equal(before.relu(), after))
 #
 # Now we see both. The output of self-attention is there, with its `None` in the old place.
 #
-# We can also tell what the function did. Among the numbers that `linear1` gave, some are negative. `dropout` received
-# none of these, and what it did receive is exactly the ReLU of the former. In a model of your own it is easier to use a
-# module, `nn.ReLU`, because you can hook it directly.
+# We can also tell what the function did. Some of the numbers that `linear1` gave are negative, but `dropout` received
+# no negative number. What it received is exactly what ReLU makes of the output of `linear1`. In a model of your own it
+# is easier to use a module, `nn.ReLU`, because you can hook it directly.
 #
 # **Changing** a tuple has a trap of its own. The hook `first_item` below does not change a single number: it just takes
 # `output[0]`, which is the output of the attention, out of the tuple and returns it. `x` holds 3 sentences. Will they
@@ -1088,9 +1091,9 @@ for hook in (first_item, whole_tuple):
 # </div>
 # <div lang="en">
 #
-# There was no error, and yet the last two sentences changed. The encoder layer takes item `[0]` of whatever it gets. Of
-# the tuple, this is the attention output for all sentences. Of a tensor, it is only that of the **first sentence**, and
-# this one was then added to every sentence.
+# There was no error, and yet the last two sentences changed. Why? The encoder layer takes item `[0]` of whatever it
+# gets. Of the tuple, this is the attention output for all sentences. But of a tensor, it is only the output for the
+# **first sentence**, and the layer then added this one to every sentence.
 #
 # `whole_tuple` returns the same structure that it received, so nothing changes. To steer the attention, write it in the
 # same way: `(output[0] + strength * direction, *output[1:])`.
@@ -1138,17 +1141,17 @@ for hook in (first_item, whole_tuple):
 # In sections 5.7 and 5.8 our hooks lost a good deal: earlier outputs of the same module, and outputs inside a tuple.
 # Now write a recorder that keeps these as well.
 #
-# Write `every_call(model, x)`, which runs `model(x)` once and returns a dictionary. It leads from the name of a module
-# to the list of its outputs.
+# Write `every_call(model, x)`, which runs `model(x)` once and returns a dictionary. Look up the name of a module there,
+# and you find a list of its outputs.
 #
-# - Every module in `model.named_modules()` that has no children (`list(children())` is empty) gets a list with one
-#   entry per call. If it never runs, its list is empty.
+# - Every module in `model.named_modules()` without children (`list(children())` is empty) gets a list, with one entry
+#   per call. If it never runs, its list is empty.
 # - A module with two names counts once.
 # - An entry is the output of that call, with every tensor in it cut off from its graph by `detach()`.
-# - The structure stays as it was: a tuple stays a tuple, a list stays a list and a dictionary a dictionary, however
-#   they are nested. (Named tuples do not occur.) Anything else, such as `None`, stays what it is.
-# - Take the hooks off even after an exception, and let that exception reach the caller unchanged.
-# - The model runs as usual, which means that it keeps its mode and gradients stay on.
+# - Outputs may be nested, and their structure stays: a tuple stays a tuple, a list a list, a dictionary a dictionary.
+#   (Named tuples do not occur.) Anything else, such as `None`, stays what it is.
+# - Take the hooks off even after an exception, and let it reach the caller unchanged.
+# - You only record, so the model runs as usual: it keeps its mode, and gradients stay on.
 #
 # </div>
 
@@ -1250,9 +1253,9 @@ ax = plot_feature_maps(maps, title="what the head sees", ax=axes[1])
 # </div>
 # <div lang="en">
 #
-# The linear layer does not see the picture on the left. It sees only the maps of the 8 channels on the right, counted
-# from 0. Channel 5 responds most, and it is brightest at the upper right, where the square is. Channel 2 is 0
-# everywhere, so it does not respond to this picture at all.
+# The linear layer does not see the picture on the left, only the maps of the 8 channels on the right, counted from 0.
+# Channel 5 responds most, and it is brightest at the upper right, where the square is. Channel 2 is 0 everywhere, so it
+# does not respond to this picture.
 #
 # Since each map has only `4×4` cells, the position of the square is known only roughly.
 #
@@ -1272,14 +1275,16 @@ ax = plot_feature_maps(maps, title="what the head sees", ax=axes[1])
 # </div>
 # <div lang="en">
 #
-# The course's own `record` uses forward hooks as well, and you have now built most of what it does. So you can read its
-# source. Run the cell, then open [`capture.py`](../hookedu/hooks/capture.py) and [`taps.py`](../hookedu/hooks/taps.py).
-# You will recognise a good deal:
+# The course's own `record` uses forward hooks too. You have built most of what it does, so you can read its source. Run
+# the cell, then open [`capture.py`](../hookedu/hooks/capture.py) and [`taps.py`](../hookedu/hooks/taps.py). You will
+# recognise a lot:
 #
-# - `__exit__` takes the hooks off, as the `finally` of exercise 05.3 did. (Ignore `failed_at` for now.)
-# - Nested outputs keep their structure, and `calls` has an entry for each call, as in exercise 05.5.
-# - The hooks always return `None`, so that they do not change the output (section 5.6).
-# - The tensors are kept with `clone()`, so that nothing can overwrite them later (section 5.7).
+# - A forgotten hook goes on firing. So `__exit__` takes the hooks off, like your `finally` in exercise 05.3. (Ignore
+#   `failed_at` for now.)
+# - A layer may run twice, and outputs may be nested. So `calls` has an entry for each call, and structures are kept
+#   (exercise 05.5).
+# - What a hook returns replaces the output. So these hooks always return `None` (section 5.6).
+# - Later layers may overwrite a tensor. So `record` keeps a `clone()` (section 5.7).
 #
 # </div>
 
