@@ -101,10 +101,11 @@ for handle in handles:
 # </div>
 # <div lang="en">
 #
-# The kind of hook decides the order, and it does not matter which hook was registered first.
+# We registered the hooks in reverse, and it made no difference: the kind of hook decides the order.
 #
-# `backward` comes last but one. Because the input needs a gradient, it waits for `grad_input`, and by then the `.grad`
-# of this layer's weight has been written.
+# Which of your two candidates was first? Not `backward`, although its name sounds like a beginning: it comes last but
+# one. Here the input needs a gradient, so `backward` has to wait for `grad_input`. By then, the `.grad` of this layer's
+# weight has been written.
 #
 # </div>
 #
@@ -139,11 +140,11 @@ for handle in handles:
 # </div>
 # <div lang="en">
 #
-# The tensor hook on the output has one more trap. Above, the hook for `output_grad` was registered **after** the call
-# `layer(x)`, and it fired before `backward_pre`.
+# The tensor hook on the output has one more trap. Above, `output_grad` came before `backward_pre`. But there we had
+# registered the hook **after** the call `layer(x)`.
 #
 # With the method of section 7.8, you register the tensor hook **inside** a forward hook, while the call is still going
-# on. Does it still fire before `backward_pre`? **Guess first.**
+# on. Can you rely on the same order then, or does `backward_pre` come first? **Guess first.**
 #
 # </div>
 
@@ -273,9 +274,9 @@ HookTimeline(net, x)
 # The next picture shows only the events of the two `Linear` layers, with weight and bias in green. The ReLU still runs
 # between them and is just not drawn.
 #
-# The output of the first `Linear` goes into the ReLU and not straight into the second `Linear`, so the two layers in
-# the picture have no tensor in common. That is why, in backward, all events of one are over before the other's turn
-# comes.
+# You will see that, in backward, all events of one layer are over before the other's turn comes. The reason is the
+# ReLU. The output of the first `Linear` goes there and not straight into the second `Linear`, so the two layers in the
+# picture have no tensor in common.
 #
 # </div>
 
@@ -301,15 +302,16 @@ _ = ax.set_ylabel("layer")
 # </div>
 # <div lang="en">
 #
-# When you debug hooks, you have to know which of them fires first. Practise this on events that have been shuffled.
+# When you debug hooks, you have to know which of them fires first. To practise this, imagine that the events of several
+# layers are written on cards, one on each card, and that somebody has dropped the cards.
 #
-# Write `in_order(events)`, which returns the given events as a list in the order in which they fire. `events` holds
-# shuffled pairs `(kind, layer)` from a chain of `Linear` layers without bias. Layers are numbered from `0`, and each
-# `kind` is named as in 8.1.
+# Write `in_order(events)`, which puts them back in order. `events` holds shuffled pairs `(kind, layer)` from a chain of
+# `Linear` layers without bias. Layers are numbered from `0`, and each `kind` is named as in 8.1. Return the events as a
+# list, in the order in which they fire.
 #
 # - Only layer `0` has an `input_grad`. The input of any other layer is the output of the layer before it, and its
 #   gradient counts only as the `output_grad` of that layer.
-# - Return exactly the events that you are given. Some may be missing.
+# - Some events may be missing. Do not fill them in, but return exactly the events that you are given.
 # - You may sort `events` in place, but take none out.
 #
 # </div>
@@ -549,8 +551,9 @@ for way in ("late", "partial", "mark"):
 # </div>
 # <div lang="en">
 #
-# What shape does each direct child of a large ready-made model give out? We use what we have learned to look into
-# ResNet-50. It has random weights, and its input is a batch of pictures, `10×3×224×224`.
+# Suppose you get a large model ready-made, and you want to know which shape the output of each direct child has. We use
+# what we have learned to look into ResNet-50. It has random weights, and its input is a batch of pictures,
+# `10×3×224×224`.
 #
 # Such a model is often the work of somebody else, so we do not want to disturb it. Afterwards it must be exactly as it
 # was.
@@ -597,15 +600,15 @@ print("attributes as before:", attributes == now)
 # </div>
 # <div lang="en">
 #
-# If you inspect somebody's model, it should not show afterwards. Make such a tool out of the cell above.
+# If you inspect somebody's model, nobody should be able to tell afterwards. Make such a tool out of the cell above.
 #
-# Write `output_shapes(model, x)`. It runs `model(x)` once and returns a dictionary from the name of each direct child
-# to the shape of its output (a tuple or a list). Each child runs exactly once here.
+# Write `output_shapes(model, x)`. It runs `model(x)` once and returns a dictionary. You look up the name of a direct
+# child there, and find the shape of its output (a tuple or a list). Each child runs exactly once here.
 #
-# - Run `model` itself and not a copy, and change no output on its way.
-# - The model must be as it was: no hook more and none less, no attribute added, no module replaced, and every module
-#   in its mode.
-# - This also holds after an exception.
+# - Run `model` itself and not a copy. Your hooks only look, so let them change no output on its way.
+# - When you are done, the model must be as it was. It has its old hooks, not one more and not one less, and every
+#   module is in the mode that it was in. You have added no attribute and replaced no module.
+# - All this must hold even if the model raises an exception.
 #
 # </div>
 
@@ -647,8 +650,9 @@ check("08.2", output_shapes)
 # </div>
 # <div lang="en">
 #
-# In a notebook, you often change a hook and run its cell again. The function `run_the_cell` below stands for such a
-# cell. We run it three times, and then do one forward pass. How often does the hook fire in all? **Guess first.**
+# In a notebook, you often change a hook and run its cell again. Does the new hook replace the old one? The function
+# `run_the_cell` below stands for such a cell. We run it three times, and then do one forward pass. How often does the
+# hook fire in all? **Guess first.**
 #
 # </div>
 
@@ -787,14 +791,14 @@ HookInspector(copy.deepcopy(block), x)  # a copy to play with, its hooks include
 # </div>
 # <div lang="en">
 #
-# `diagnose` has found more. Hooks are stacked on `linear1` (section 8.6). `kept` holds graphs, and every run adds one
-# more (section 5.4). The last finding is about saving, and we come to it in section 8.8.
+# `diagnose` has found more. There is the stack of hooks on `linear1` (section 8.6). And `kept` holds graphs, to which
+# every run adds one more (section 5.4). The last finding is about saving, and we come to it in section 8.8.
 #
 # What hooks see also depends on the path that a module takes. `TransformerEncoderLayer` has a fast path, which it can
 # take if it was made with `batch_first=True` and runs under `eval()` and `no_grad()`.
 #
-# To see which way it went, we let a global hook count the calls. Normally it counts 9 here, 1 of the layer itself and 8
-# of modules inside. How many does it count on the fast path? **Guess first.**
+# How can we tell which way it went? We let a global hook count the calls. Normally it counts 9 here, 1 of the layer
+# itself and 8 of modules inside. How many does it count on the fast path? **Guess first.**
 #
 # </div>
 
@@ -857,15 +861,16 @@ with torch.no_grad():
 # </div>
 # <div lang="en">
 #
-# Somebody has forgotten hooks on a model. You have the handles of those that are still needed, and want to clean up
-# the rest.
+# Somebody has forgotten hooks on a model, and you want to clean up. But some hooks are still needed. You can recognise
+# them, because you have their handles.
 #
-# Write `remove_leaked(model, handles)`. It keeps the hooks of `handles`, takes off all others that `list_hooks(model)`
-# lists, and returns the names of their modules (a list or tuple, one entry per hook, any order).
+# Write `remove_leaked(model, handles)`. It keeps the hooks of `handles` and takes off all others that
+# `list_hooks(model)` lists. Then it tells you where they were: it returns the names of their modules (a list or tuple,
+# one entry per hook, any order).
 #
-# - Take off hooks of any kind, those on `model` itself included. All hooks here are on modules, none on a parameter, and
-#   none is one that the model needs in order to work.
-# - Handles have `.id`; hooks from `list_hooks` have `.id`, `.path` and `.remove()`.
+# - Take off hooks of any kind, those on `model` itself included. All hooks here are on modules, none on a parameter,
+#   and none is one that the model needs in order to work.
+# - A handle has an `.id`. Each hook that `list_hooks` gives you has `.id`, `.path` and `.remove()`.
 #
 # </div>
 
@@ -908,15 +913,16 @@ check("08.3", remove_leaked)
 # <div lang="en">
 #
 # In 8.6, every run of the cell stacked one more hook. You can avoid that if you keep the handle outside of the cell,
-# and take the old hook off before you register the new one.
+# where the next run will find it, and take the old hook off before you register the new one.
 #
 # Write `register_once(handles, name, module, hook)` to do this. The dictionary `handles` holds one handle per name. If
 # it already has `name`, take that hook off. Then register `hook` as a forward hook on `module`, store its handle in
 # `handles[name]` and return it.
 #
-# - Leave other names and other people's hooks alone.
-# - `name` may be an empty string.
-# - `hook` must fire in every mode, and what it returns still replaces the output.
+# - There may be other names in `handles`, and other people's hooks on `module`. Leave both alone.
+# - `name` may be an empty string. It is a name like any other.
+# - Whoever calls your function expects an ordinary forward hook. So `hook` must fire in every mode, and what it returns
+#   still replaces the output.
 #
 # </div>
 
@@ -998,7 +1004,7 @@ taken = remove_hooks(twin, owner="user")
 # <div lang="en">
 #
 # The copy has the hook of the module, too. But `deepcopy` does not duplicate functions, so both layers call the same
-# function. When the copy runs, the result therefore goes into the **original's** list.
+# one. That is why the result goes into the **original's** list, although only the copy ran.
 #
 # The tensor hook is lost. `deepcopy` builds a new parameter from the numbers of the old one and does not carry hooks
 # over.
@@ -1064,11 +1070,12 @@ print("without hooks:", try_to_save(block))
 # </div>
 # <div lang="en">
 #
-# Finally, we look at compiled models. We compile a model with `torch.compile` and run it once. Only then do we register
-# a forward hook on its first layer. We use `backend="eager"`, because it needs no C++ compiler, and forward hooks
-# behave as with the default one.
+# Finally, we look at compiled models. Suppose that your model has been compiled and has run, and only now do you want
+# to look inside. Below we compile a model with `torch.compile`, run it once, and then register a forward hook on its
+# first layer. We use `backend="eager"`, because it needs no C++ compiler, and forward hooks behave as with the default
+# one.
 #
-# When the model runs again, will the hook fire? **Guess first.**
+# When the model runs again, will the hook fire? If it does not, will PyTorch warn you? **Guess first.**
 #
 # </div>
 
@@ -1141,8 +1148,8 @@ torch.compiler.reset()
 # You need not hook every module for this. One global pre-hook sees each bracket open, and one global forward hook sees
 # it close. They even see modules that `model.modules()` does not know.
 #
-# Take care in two cases. If `forward` raises, its bracket is not seen to close (section 8.3). And inside code that was
-# compiled before, no bracket is seen at all (section 8.9).
+# Two cases can mislead you. If `forward` raises an exception, you do not see its bracket close (section 8.3). And
+# inside code that was compiled before, you see no bracket at all (section 8.9).
 #
 # </div>
 
@@ -1166,18 +1173,19 @@ torch.compiler.reset()
 # </div>
 # <div lang="en">
 #
-# In an unfamiliar model, you first want to see who calls whom. Counting brackets gives you an outline of it.
+# In an unfamiliar model, you first want to see who calls whom. Counting brackets gives you an outline, which you can
+# read like a table of contents.
 #
 # Write `outline(model, x)`, which runs `model(x)` once. It returns a list with a pair for each call, its depth and the
 # class name, such as `(0, "Linear")`. The pairs stand in the order in which the calls **begin**.
 #
-# - `model` is at depth `0`, the modules that it calls directly are at `1`, and so on. What counts is who calls, not
-#   the names.
+# - `model` is at depth `0`, the modules that it calls directly are at `1`, and so on. What counts is who calls, not the
+#   names.
 # - The class name is `type(module).__name__`.
-# - Run `model` itself, not a copy, and change no output.
-# - Take both global hooks off, even after an exception, which propagates unchanged. (No exception is caught inside
-#   `model`.)
-# - Leave other hooks and modes alone.
+# - Run `model` itself, not a copy. You only look, so change no output.
+# - A forgotten global hook goes on firing, for every model. So take both off, even after an exception, which reaches
+#   the caller unchanged. (No exception is caught inside `model`.)
+# - Leave other people's hooks alone, and every module in its mode.
 #
 # </div>
 
@@ -1213,23 +1221,27 @@ check("08.5", outline)
 #
 # <div lang="zh">
 #
-# 1. `Linear` 这样的层，事件的次序是：`forward_pre`、`forward`；然后是 `output_grad`、`backward_pre`、参数的两个、`backward`、`input_grad`。在前向钩子里挂的 `output_grad` 在 `backward_pre` 之后。输入不需要梯度时，`backward` 提前。
-# 2. 模块像括号一样嵌套：前置钩子看见它打开，前向钩子看见它合上。全局钩子看得见每一个模块，先于模块自己的钩子触发。用完要马上取下。
-# 3. 名字放在钩子里，不放在模块上。
-# 4. 句柄放在单元格之外，注册之前先取下旧的。
-# 5. 钩子从不触发，或者触发太多次时，先看 `list_hooks`，再用 `diagnose`。
+# 1. `Linear` 这样的层，事件的次序是：`forward_pre`、`forward`；然后是 `output_grad`、`backward_pre`、参数的两个、`backward`、`input_grad`。在前向钩子里挂的 `output_grad` 在 `backward_pre` 之后。输入不需要梯度时，`backward` 没有什么要等，就会提前。
+# 2. 模块像括号一样嵌套：前置钩子看见它打开，前向钩子看见它合上。全局钩子看得见每一个模块，先于模块自己的钩子触发。它对所有模型都有效，所以用完要马上取下。
+# 3. 名字放在钩子里，不放在模块上。放在模块上，取下钩子以后它还在，还会跟着副本走。
+# 4. 句柄放在单元格之外，注册之前先取下旧的。不然单元格每运行一次，就多叠一个钩子。
+# 5. 钩子从不触发，或者触发太多次时，先用 `list_hooks` 看看挂着哪些钩子，再问问 `diagnose`，毛病在哪里。
 #
 # </div>
 # <div lang="en">
 #
 # 1. For a layer such as `Linear`, events come in this order: `forward_pre`, `forward`; then `output_grad`,
 #    `backward_pre`, the two of the parameter, `backward`, `input_grad`. An `output_grad` set inside a forward hook
-#    comes after `backward_pre`. If the input needs no gradient, `backward` comes earlier.
+#    comes after `backward_pre`. If the input needs no gradient, `backward` has nothing to wait for and comes earlier.
 # 2. Modules nest like brackets: a pre-hook sees each of them open, and a forward hook sees it close. Global hooks see
-#    all modules, and fire before a module's own hooks. Remove them as soon as you are done.
-# 3. Keep the name in the hook, not on the module.
-# 4. Keep the handle outside of the cell, and remove the old hook before you register a new one.
-# 5. If a hook never fires, or fires too often, look at `list_hooks` first, and then use `diagnose`.
+#    all modules, and fire before a module's own hooks. They fire for every model, so remove them as soon as you are
+#    done.
+# 3. Keep the name in the hook, not on the module. On the module it would stay when the hook is gone, and copies would
+#    carry it along.
+# 4. Keep the handle outside of the cell, and remove the old hook before you register a new one. Otherwise each run of
+#    the cell stacks one more hook.
+# 5. If a hook never fires, or fires too often, look at `list_hooks` first: it tells you which hooks are on. Then ask
+#    `diagnose` what is wrong.
 #
 # </div>
 
