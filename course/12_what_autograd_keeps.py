@@ -41,14 +41,15 @@ LanguageToggle()
 # through the model, autograd **saves** the tensors that backward will need, and they stay in memory until backward
 # has used them.
 #
-# There are hooks for this as well, and one pair of them covers every operation. Inside
-# `with saved_tensors_hooks(pack, unpack):`, whenever autograd is about to save a tensor, it calls `pack` first and
-# keeps whatever `pack` returns. When backward needs the tensor, autograd calls `unpack` to get it back.
+# So to save memory, you can decide for yourself what is kept. There are hooks for this as well, and one pair of them
+# covers every operation. Inside `with saved_tensors_hooks(pack, unpack):`, whenever autograd is about to save a tensor,
+# it calls `pack` first and keeps whatever `pack` returns. When backward needs the tensor, autograd calls `unpack` to
+# get it back.
 #
-# Such blocks may be nested. Then autograd asks only the innermost pair.
+# You may put one such block inside another. Then autograd asks only the innermost pair.
 #
-# Let us begin with a computation of only three steps: `exp`, a product and a sum. How many times will something be
-# saved, and what will it be? **Guess first**, and then see what each step saves.
+# What does autograd find worth saving? Let us begin with a computation of only three steps: `exp`, a product and a sum.
+# How many times will something be saved, and what will it be? **Guess first**, and then see what each step saves.
 #
 # </div>
 
@@ -92,8 +93,9 @@ print("pieces of memory:", len(addresses))
 # </div>
 # <div lang="en">
 #
-# Autograd saves something three times, and each time it is `y`. The derivative of `exp` is its own output, so this step
-# saves `y`. In the product `y * y`, the derivative by one factor needs the other factor, and that adds two more.
+# Autograd saves something three times, and each time it is `y`. Why `y`? The derivative of `exp` is its own output, so
+# this step saves `y`. The product `y * y` has two factors, and the derivative by one of them needs the other. That
+# makes two more.
 #
 # Backward has no use for the values of `x` and `y * y`, so neither of them is saved. The graph does hold on to the leaf
 # `x` itself, however, because its gradient goes into `x.grad`.
@@ -126,9 +128,10 @@ print("pieces of memory:", len(addresses))
 # remember these objects. A `WeakSet` holds weak references, which keep nothing alive. So an object disappears from it
 # as soon as autograd lets go of it.
 #
-# Now we run the model, cut its output off with `detach()`, and see how many MB are left. All should be gone. We do this
-# with three versions of `pack`. The first keeps `tensor.detach()`, the second `tensor.half()`, and the last keeps
-# `tensor` as it is. Does it matter that this one is not detached? **Guess first.**
+# Now we run the model, cut its output off with `detach()`, and see how many MB are left. By rights, nothing should be.
+#
+# We do this with three versions of `pack`. The first keeps `tensor.detach()`, the second keeps `tensor.half()`, and the
+# last keeps `tensor` just as it is, without detaching it. Does that matter? **Guess first.**
 #
 # </div>
 
@@ -201,7 +204,9 @@ for kept in list(alive):
 # </div>
 # <div lang="en">
 #
-# As long as you keep an output that is attached to its graph, everything that was saved for it is kept as well, until backward has used it. After `detach()`, all of it is freed at once.
+# It is tempting to keep an output, if only to look at it later. But as long as this output is attached to its graph,
+# everything that was saved for it is kept as well, until backward has used it. Keep what `detach()` makes of it
+# instead, and all of that is freed at once.
 #
 # The tensor that `pack` receives may be the output of a step, and such an output is attached to the graph. If you keep it as it is, the graph holds the tensor and the tensor holds the graph. Without a backward pass, not even `gc.collect()` can free this ring, because part of it is in C++. So call `detach()` in `pack` as well.
 #
@@ -228,17 +233,17 @@ for kept in list(alive):
 # </div>
 # <div lang="en">
 #
-# Backward can often do with less precise numbers. So when memory is short, you can save tensors in half precision: as
-# float16, a number takes half the room that it takes as float32.
+# Backward can often do with less precise numbers. So when memory is short, you can save tensors in half precision: a
+# float16 takes half the room of a float32.
 #
 # Write `half_saved(counts)`, which returns a context manager that does so. Inside it, every float32 tensor that
 # autograd saves, weights included, is turned into float16 by `half()`, and back into float32 when it is used. Let
 # numbers too large for float16 become `inf`. A tensor of another type keeps type and numbers, but detach it, or it may
 # form the ring described above.
 #
-# How much does this gain? To find out, you count bytes in `counts`, which comes in as `{"saved": 0, "kept": 0}`. Each
-# time `pack` gets a tensor, add its bytes (`tensor.nbytes`) to `saved`, and the bytes of the tensor that is really kept
-# to `kept`. Do so for every type, and whether the tensor has come before or not.
+# To see how much this gains, keep an account: `counts` comes in as `{"saved": 0, "kept": 0}`, with one number for what
+# autograd hands you and one for what you keep. Each time `pack` gets a tensor, of whatever type and even if it has come
+# before, add its bytes (`tensor.nbytes`) to `saved`, and the bytes of the tensor that you keep to `kept`.
 #
 # `pack` may return anything, not only a tensor, and `unpack` receives exactly that. Nothing else may keep what autograd
 # no longer needs, or its memory would stay taken.
@@ -285,12 +290,14 @@ check("12.1", half_saved)
 # </div>
 # <div lang="en">
 #
-# How much does half precision save? Let us try it on ResNet-50. The weights need special care: they are in memory
-# anyway, so a copy of them in half precision would only take more room. That is why we recognise them by `data_ptr()`
-# and just `detach()` them.
+# How much does half precision really save? Let us try it on ResNet-50.
 #
-# By how much will the memory held for backward shrink? **Guess first**, and then see what it costs: whether the loss
-# changes, and how far off the gradient of the first layer's weights is.
+# The weights need special care. They are in memory anyway, so a copy of them in half precision would only take more
+# room. That is why we recognise them by `data_ptr()` and just `detach()` them.
+#
+# Each of the other numbers takes half the bytes. By how much, then, will the memory held for backward shrink? **Guess
+# first**, and then see what it costs: whether the loss changes, and how far off the gradient of the first layer's
+# weights is.
 #
 # </div>
 
@@ -354,15 +361,16 @@ print(f"gradient of conv1 off by {(rounded - exact).norm() / exact.norm():.1%}")
 # </div>
 # <div lang="en">
 #
-# Sometimes rounding is not acceptable. Then you can move tensors to a place with more room, and fetch them when they
-# are used: from the GPU to main memory, or from there to the disk. No value changes; the price is time.
+# Sometimes you cannot accept even a little rounding. Then do not change the tensors, but move them to a place with more
+# room, and fetch them when they are used: from the GPU to main memory, or from there to the disk. No value changes this
+# way; the price is time.
 #
-# Our place with more room is a folder. In the `Shelf` below, `put` writes a tensor to a file and returns a key, `get`
-# fetches the tensor by that key, and `drop` deletes the file. Every large tensor except weights goes on the shelf, and
-# autograd holds only the key.
+# Our place with more room is a folder. The `Shelf` below looks after it, much as a cloakroom looks after coats: `put`
+# writes a tensor to a file and hands you a key, `get` fetches the tensor by that key, and `drop` deletes the file.
+# Every large tensor except weights goes on the shelf, and autograd holds only the key.
 #
-# How many files will be left in the folder when backward is done? **Guess first**, and then see whether the gradients
-# are exactly the same.
+# When backward is done, nobody needs these files any more. How many of them will be left in the folder? **Guess
+# first**, and then see whether the gradients are exactly the same.
 #
 # </div>
 
@@ -427,14 +435,15 @@ for file in files:
 # </div>
 # <div lang="en">
 #
-# The gradient is the same to the last bit. But the files take more room than autograd took in memory before, for the
-# same reason as in the last section: memory that is saved twice is written to two files.
+# The gradient is the same to the last bit. But the files take more room than autograd took in memory before. The reason
+# is the same as in the last section: memory that is saved twice is written to two files.
 #
-# There is also something left to do: when backward is done, not one file is gone. Autograd has let go of the keys, but
-# the `Shelf` does not know that nobody wants them any more.
+# Something is still left to do, too. Backward is done, and yet not one file is gone. Autograd has let go of the keys,
+# but the `Shelf` does not know that nobody wants them any more.
 #
-# To let it know, give autograd a small object `ticket` instead of the bare key. As soon as that object is gone,
-# `weakref.finalize(ticket, shelf.drop, key)` calls `shelf.drop(key)`.
+# How can the shelf find out? Do not hand the bare key to autograd, but a small object, the `ticket`. As soon as
+# autograd lets go of the ticket, the ticket is gone, and `weakref.finalize(ticket, shelf.drop, key)` sees to it that
+# `shelf.drop(key)` is called at that moment.
 #
 # </div>
 
@@ -457,16 +466,17 @@ for file in files:
 # <div lang="en">
 #
 # The shelf above only ever fills up. Now write `put_away(shelf, at_least)`, which puts large tensors on the shelf and
-# takes them off again when autograd no longer wants them. It returns a context manager. Inside it, these rules hold:
+# takes them off again when autograd no longer wants them. In each training step, the shelf then fills and empties
+# again. The function returns a context manager, inside which these rules hold:
 #
 # - Each time autograd saves a tensor of `at_least` bytes (`tensor.nbytes`) or more, whatever tensor it is, put it on
 #   the shelf with `shelf.put(tensor)`.
-# - Each time such a tensor is used, fetch it with `shelf.get(key)`. Do not hold on to it yourself, neither to what you
-#   put away nor to what you fetch. It would stay in memory, and the shelf would save nothing.
-# - Smaller tensors stay where they are. Do not copy them, but keep them without their graph.
+# - Each time such a tensor is used, fetch it with `shelf.get(key)`. Keep neither what you put away nor what you fetch:
+#   it would stay in memory, and the shelf would save nothing.
+# - Smaller tensors stay in memory, where they are. Do not copy them, but keep them without their graph.
 # - As soon as autograd no longer wants a tensor, call `shelf.drop(key)`, once for each key. But do not drop what may
-#   still be used, as after `backward(retain_graph=True)`.
-# - A key may be anything, even a tensor.
+#   still be used: after `backward(retain_graph=True)`, it may be needed a second time.
+# - A key may be anything, even a tensor, so do not mistake it for one that stayed in memory.
 #
 # </div>
 
@@ -516,14 +526,14 @@ check("12.2", put_away)
 # <div lang="en">
 #
 # There is a third way to save memory: keep no intermediate results at all, and compute them again when they are needed.
-# This is called activation checkpointing. `checkpoint(net, x, use_reentrant=False)` keeps only the input. When backward
-# arrives, it runs forward once more and so computes what backward needs. Large models are usually cut into segments,
-# with a `checkpoint` for each.
+# This is called activation checkpointing.
 #
-# Checkpointing can be done in an older and a newer way, and `use_reentrant=False` chooses the newer one.
+# `checkpoint(net, x, use_reentrant=False)` keeps only the input. When backward arrives, it runs forward once more and
+# so computes what backward needs. Large models are usually cut into segments, with a `checkpoint` for each. (There is
+# an older and a newer way of checkpointing, and `use_reentrant=False` chooses the newer one.)
 #
-# If forward runs twice, do hooks fire twice as well? Below are two layers, each with a pre-hook and a forward hook.
-# Every hook prints its name when it fires, and a `|` is printed where backward begins.
+# If forward runs twice, do hooks fire twice as well? To find out, we take two layers, each with a pre-hook and a
+# forward hook. Every hook prints its name when it fires, and a `|` is printed where backward begins.
 #
 # At first, both layers share one `checkpoint`. What will come after the `|`? **Guess first**, and then see what changes
 # when each layer has its own.
@@ -604,15 +614,18 @@ print("one step, batches that BatchNorm counted:", block[0].num_batches_tracked.
 # </div>
 # <div lang="en">
 #
-# Checkpointing pays for memory with time. How much time depends on which layers run again, and hooks can count that.
+# Checkpointing saves memory, and you pay for it with time. How much you pay depends on which layers run again, and that
+# is something hooks can count.
 #
-# Write `count_recomputed(model, x)`, which counts this for the children of a model. Run `model` once under
-# checkpointing with `use_reentrant=False`, and then call backward on the sum of its output, which adds gradients to
-# `.grad` as usual.
+# Write `count_recomputed(model, x)`, which counts how often each direct child of a model is computed again. Run `model`
+# once under checkpointing with `use_reentrant=False`, and then call backward on the sum of its output, which adds
+# gradients to `.grad` as usual.
 #
-# Return a dictionary from the name of each direct child to how many times that child **started** during backward, or 0
-# if it never did. Count starts and not ends, because a layer in which recomputation stops does not finish. Leave no
-# hook behind when you return; nothing here raises an exception.
+# Return a dictionary in which you can look up each direct child by its name. The value is how many times that child
+# **started** during backward, and 0 if it never did. Why count starts, and not ends? Because a layer in which
+# recomputation stops does not finish.
+#
+# Leave no hook behind when you return. (You need not prepare for an exception, as nothing here raises one.)
 #
 # </div>
 
@@ -663,14 +676,17 @@ check("12.3", count_recomputed)
 # </div>
 # <div lang="en">
 #
-# Into how many segments should you cut a model? Suppose it has `16` blocks, and you cut it into `k` segments. Each
-# segment keeps its input, which makes `k` tensors in all. During backward, one segment at a time is computed again,
-# with `16 / k` results alive at once. So both ends are bad: with a small `k` each segment is long, and with a large `k`
-# many inputs are kept. The forecast for the peak is about `k + 16 / k` tensors.
+# Into how many segments should you cut a model? Before we try it out, let us work it out. Suppose the model has `16`
+# blocks, and you cut it into `k` segments. Each segment keeps its input, which makes `k` tensors in all. During
+# backward, one segment at a time is computed again, and then its `16 / k` results are alive at once.
+#
+# So both ends are bad. With a small `k` each segment is long, and with a large `k` many inputs are kept. Added up, the
+# forecast for the peak is about `k + 16 / k` tensors.
 #
 # A forecast should be checked by a measurement. GPUs have `torch.cuda.max_memory_allocated()`, but on a CPU we have to
-# count ourselves. `TorchDispatchMode` sees every single operation. With its help, the `Ledger` below remembers the
-# memory (storage) of each result by a weak reference, adds up what is alive, and keeps the maximum.
+# count ourselves. `TorchDispatchMode` helps us here, because it sees every single operation. With its help, the
+# `Ledger` below remembers the memory (storage) of each result by a weak reference, adds up what is alive, and keeps the
+# maximum.
 #
 # Will the measured peak be what was forecast? **Guess first**, and then see how many segments need the least memory.
 #
@@ -727,12 +743,13 @@ _ = ax.legend()
 # </div>
 # <div lang="en">
 #
-# With 4 segments the peak is lowest, and the curve has the shape of the forecast. The measured peak is always about 1
-# to 2 tensors higher, because backward also needs room for the gradients and temporary results that it is working on,
-# and these are not in the formula.
+# Look at the dots in the picture. They follow the dashed curve, high at both ends, and with 4 segments the peak is
+# lowest. Yet each of them floats a little above the curve, by about 1 to 2 tensors. Why? While backward works, it also
+# needs room for the gradients and temporary results that it has in hand, and these are not in our formula.
 #
-# Why do both ends gain nothing? With only 1 segment, backward begins by computing all 16 blocks again and holds them
-# all at once. With 16 segments, as many inputs are kept as there would have been intermediate results.
+# And why do both ends gain nothing? With only 1 segment you have not cut at all: backward begins by computing all 16
+# blocks again, and holds them all at once. With 16 segments, you keep as many inputs as there would have been
+# intermediate results.
 #
 # </div>
 
@@ -751,9 +768,11 @@ _ = ax.legend()
 # <div lang="en">
 #
 # How much would autograd save if a large network got 256 pictures at once? You can find out without a real forward
-# pass, and even if no machine has room for one. The way to do it is `torch.device("meta")`. There, tensors have a shape
-# and a type but no values. They take no memory, and operations are done in no time. Yet autograd builds its graph as
-# usual, and so it also calls `pack` for every tensor that it saves.
+# pass, and even if no machine has room for one.
+#
+# The way to do it is `torch.device("meta")`. There, tensors have a shape and a type but no values. They take no memory,
+# and operations are done in no time. Yet autograd builds its graph as usual, and so it also calls `pack` for every
+# tensor that it saves.
 #
 # One thing needs care. Several of the saved tensors may share the same memory, which must be counted only once. So we
 # have to know which of them do.
@@ -787,10 +806,11 @@ print("b.nbytes:", b.nbytes, "| its storage:", b.untyped_storage().nbytes())
 # </div>
 # <div lang="en">
 #
-# No, `data_ptr()` does not tell: here it is 0 for all three tensors. `untyped_storage()` is reliable, because a tensor
-# and all its views return the very same object. You can put this object into a set, or compare it by `is`.
+# No, `data_ptr()` does not tell: here it is 0 for all three tensors. You can rely on `untyped_storage()` instead,
+# because a tensor and all its views return the very same object. You can put this object into a set, or compare it by
+# `is`.
 #
-# The storage also knows how large it is as a whole, by its `nbytes()`, and that is not the size of the tensor. Although
+# The storage also knows how large it is as a whole: ask its `nbytes()`. This is not the size of the tensor. Although
 # `b` has just 40000 bytes, whoever keeps `b` keeps all 2000000 of the storage.
 #
 # </div>
@@ -817,19 +837,19 @@ print("b.nbytes:", b.nbytes, "| its storage:", b.untyped_storage().nbytes())
 # <div lang="en">
 #
 # Before you run a large model, you want to know whether it fits. Write `forecast(build, shape)`, which tells how many
-# bytes autograd will keep after one forward pass, without taking up that memory. `build()` makes the model, and
-# `shape` is the shape of its input (float32, no gradient).
+# bytes autograd will keep after one forward pass, without taking up that memory. `build()` makes the model, and `shape`
+# is the shape of its input (float32, no gradient).
 #
-# On the meta device, make the model and its input, once each, and run the model once inside `saved_tensors_hooks`. The
-# model's `forward` creates no tensors from nothing, as `torch.zeros` does, and discards no result; the run itself may
-# stand inside `torch.device` or after it.
+# Make the model and its input on the meta device, once each, and run the model once inside `saved_tensors_hooks`. The
+# run may stand inside `torch.device` or after it. You are spared two difficulties: the model's `forward` creates no
+# tensors from nothing, as `torch.zeros` does, and it discards no result.
 #
-# Return how many bytes of memory (storage) were saved in all:
+# Then return how many bytes of memory (storage) were saved in all:
 #
-# - Shared memory counts once, and as a whole, because whoever keeps a part of it keeps all of it.
-# - The model's parameters and buffers do not count, since they are there anyway. The input counts where it is saved.
+# - Count shared memory once, and as a whole, because whoever keeps a part of it keeps all of it.
+# - Do not count the model's parameters and buffers, since they are there anyway. Count the input where it is saved.
 # - Leave the model's mode as it is, because another mode may save other things.
-# - Afterwards no graph is left, and the default device is the old one, even after an exception.
+# - Afterwards, even after an exception, no graph is left, and the default device is the old one.
 #
 # </div>
 
@@ -892,8 +912,8 @@ with suppress(NotImplementedError):  # until you have written it
 # Once your function is right, forecast and measurement agree at 344 MB. ResNet-152, however, would need 45 GB for its
 # intermediate results alone. So a forecast of about a second has told you to use checkpointing here.
 #
-# Not every net agrees so well. On a real device, `nn.LSTM` and `scaled_dot_product_attention` may run another
-# implementation than on the meta device, and it saves other things.
+# Do not expect every net to agree so well. On a real device, `nn.LSTM` and `scaled_dot_product_attention` may run
+# another implementation than on the meta device, and it saves other things.
 #
 # </div>
 
