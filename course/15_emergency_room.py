@@ -44,17 +44,17 @@ LanguageToggle()
 # its optimizer and a few dozen batches of data. It may be healthy, or it may have one of ten faults, and you are to
 # find out which.
 #
-# You take in a patient by `admit(seed, fault)`. Its network and optimizer come from `patient.build()`, which returns
-# `(model, optimizer)` with the same initial values every time. The batches are in `patient.data`.
+# You take in a patient with `admit(seed, fault)`. Its batches are in `patient.data`, and `patient.build()` returns its
+# network and optimizer, `(model, optimizer)`, always with the same initial values.
 #
-# If you leave `fault` out, `seed` draws it, and nobody tells you what was drawn. The patient of the last section comes
-# in that way, without a label.
+# If you leave `fault` out, `seed` draws it, and nobody tells you what was drawn. Your last patient comes in that way,
+# without a label.
 #
 # We begin with labelled patients, one of each kind. We train them with `train`, the training loop that everybody
 # writes, which returns the loss of each step. The data of every step are new to the network.
 #
-# For now we print only the loss of the first step and the mean of the last 5. **Guess first**: for which patients do
-# these two numbers tell that something is wrong?
+# Many people watch only the loss, and for now so do we: we print that of the first step, and the mean of the last 5.
+# **Guess first**: for which patients do these two numbers tell that something is wrong?
 #
 # </div>
 
@@ -103,9 +103,11 @@ for fault in (HEALTHY, *FAULTS):
 # </div>
 # <div lang="en">
 #
-# Our first patient is `vanishing`, whose gradients vanish, and we want to see where they do. So we put a forward hook
-# on every linear layer. This hook receives the output of the layer and sets a tensor hook on it. When the backward pass
-# gets there, the tensor hook notes the norm of the gradient.
+# Our first patient is `vanishing`. Its gradients vanish, and we want to see where.
+#
+# For this we have to reach the output of each linear layer, and there is no such output before the layer runs. So we
+# put a forward hook on the layer. It receives the output and sets a tensor hook on it, and when backward gets there,
+# the tensor hook notes the norm of the gradient.
 #
 # **Guess first**: going from the last layer to the first, is the gradient suddenly gone at some layer, or does it
 # shrink layer by layer?
@@ -147,10 +149,10 @@ for name, norm in gradient_norms(admit(2, "vanishing")).items():
 # </div>
 # <div lang="en">
 #
-# The gradient shrinks layer by layer. Each layer makes it smaller by a factor of about three to five, but one printed
-# digit tells this only roughly. So no single layer is to blame.
+# The gradient shrinks layer by layer, so no single layer is to blame. Each of them makes it smaller by a factor of
+# about three to five. (With one printed digit, we can tell this only roughly.)
 #
-# We measure the gradient with respect to the **output** of a layer, and not the `.grad` of its parameters. This is
+# Why do we measure the gradient with respect to the **output** of a layer, and not the `.grad` of its parameters? It is
 # more useful, because layers without parameters have such a gradient as well.
 #
 # </div>
@@ -176,20 +178,20 @@ for name, norm in gradient_norms(admit(2, "vanishing")).items():
 # </div>
 # <div lang="en">
 #
-# The function above reads only one step. Now we want instruments that stay on for a whole run: you train as usual,
-# and then look up how large each layer's activation and gradient were in each call.
+# The function above reads only one step. Now we want instruments that stay on for a whole run: you train as usual, and
+# then look up how large each layer's activation and gradient were in each call.
 #
 # Write a context manager `instruments(model)`, used as `with instruments(model) as rows:`. Each call of `model` adds a
-# dictionary to the list `rows`. In it you look up a layer by its name, and find a list `[activation, gradient]`, the
-# norms of both as Python numbers.
+# dictionary to the list `rows`. Under the name of each layer it holds a list `[activation, gradient]`, the norms of
+# both as Python numbers.
 #
 # - A layer is a module without children. List those that ran, in the order of running. In one call, no layer runs
 #   twice.
 # - The norm of the activation must be there as soon as the layer has run.
 # - The gradient is that of the loss with respect to the layer's output. It comes only in backward, and perhaps never,
 #   so put `None` until then.
-# - The readings must be right under `no_grad`, and when one backward covers several calls.
-# - In-place ReLUs must not spoil them. The layer before one returns no view.
+# - The readings must be right under `no_grad`, too, and when one backward covers several calls.
+# - In-place ReLUs, which overwrite the output before them (no view), must not spoil the readings.
 # - Take the hooks off at the end, even after an exception.
 #
 # </div>
@@ -247,10 +249,12 @@ check("15.1", instruments)
 # Such a unit is in a bad way. It puts out nothing but zeros, so the gradient of its own weights is zero as well. That
 # is why it will hardly recover unless the layers before it change.
 #
-# Our second patient has `dying_relus`. We examine a healthy one beside it, to compare.
+# Our second patient has `dying_relus`. We count how many of its units are never positive in the whole run, and examine
+# a healthy patient beside it, to compare.
 #
-# **Guess first**: how many of the patient's units are never positive in the whole run? And could you tell that number
-# from the share of zeros among the activations? What share would be zero if every unit were positive at some time?
+# To look at every unit takes some effort. Would it not do to count the zeros among the activations? That depends on how
+# many zeros are normal. **Guess first**: if every unit is positive at some time, what share of the activations is zero?
+# And could you tell from this share how many units are never positive?
 #
 # </div>
 
@@ -321,8 +325,9 @@ for patient in (admit(3, HEALTHY), admit(2, "dying_relus")):
 # </div>
 # <div lang="en">
 #
-# A large gradient need not move a parameter far, and a small one may do so. The learning rate, momentum and the
-# scaling of the optimizer come in between. So let us measure the move itself.
+# You might think that a large gradient moves a parameter far and a small one hardly at all. This need not be so,
+# because the learning rate, momentum and the scaling of the optimizer come in between. So let us measure the move
+# itself.
 #
 # An optimizer has hooks that run before and after its step. We let each of the two keep a copy of a weight, and the
 # difference of the copies is the move.
@@ -330,9 +335,9 @@ for patient in (admit(3, HEALTHY), admit(2, "dying_relus")):
 # Whether a move is large depends on how large the weight is. So we divide the norm of the move by the norm of the
 # weight before the step, and call the result the **update ratio**.
 #
-# Below we measure the first weight of four patients. **Guess first**: by what part of its size does it move in a step
-# of the healthy one, by some ten-thousandths, some hundredths, or some tenths? And which of the other three differ from
-# that?
+# Below we measure the first weight of four patients. **Guess first**: in one step of the healthy patient, does this
+# weight move by some ten-thousandths of its size, by some hundredths, or by some tenths? And which of the other three
+# differ from that?
 #
 # </div>
 
@@ -368,12 +373,12 @@ for fault in (HEALTHY, "rate_too_high", "vanishing", "forgotten_hook"):
 # </div>
 # <div lang="en">
 #
-# The first weight of the healthy patient moves by less than a thousandth of its size in one step here, and with this we
-# compare the others. In the patient whose learning rate is too high, the same weight moves by about two tenths of its
-# size.
+# In the healthy patient, the first weight moves by less than a thousandth of its size in one step here. This is what we
+# compare the others with. In the patient whose learning rate is too high, the same weight moves by about two tenths of
+# its size.
 #
-# With vanishing gradients it is the other way round. So little gradient reaches the first weight that hardly anything
-# moves it, and it stays almost where it was.
+# In the patient with vanishing gradients it is the other way round. So little gradient reaches the first weight that
+# hardly anything moves it, and it stays almost where it was.
 #
 # The first weight of the last patient, `forgotten_hook`, hardly moves either. Yet its loss is as good as that of the
 # healthy one. Keep this patient in mind.
@@ -400,18 +405,18 @@ for fault in (HEALTHY, "rate_too_high", "vanishing", "forgotten_hook"):
 # </div>
 # <div lang="en">
 #
-# So far we have measured one weight in one step. If we measure every parameter in every step, we can see which layers
+# So far we have measured one weight in one step. If you measure every parameter in every step, you can see which layers
 # do not learn.
 #
 # Write a context manager `update_ratios(model, optimizer)` that does this, to be used as
 # `with update_ratios(model, optimizer) as steps:`. Each `optimizer.step()` adds a dictionary to the list `steps`, and
-# there the name of a parameter gives its update ratio. As before, this is the norm of the move divided by the norm of
-# the parameter before the move. It should be a Python number.
+# there the update ratio of each parameter stands under its name. As before, this is the norm of the move divided by the
+# norm of the parameter before the move. It should be a Python number.
 #
-# - List every name of `model.named_parameters()`, also parameters that the optimizer does not have. One that was left
-#   out by mistake is just what we want to find.
-# - If the norm before the move was 0, there is no ratio, so put `None`.
-# - Between two steps, other code may change the parameters. That is not a move of the optimizer, so do not count it.
+# - List every name of `model.named_parameters()`, also of parameters that the optimizer does not have. One that was
+#   left out by mistake is just what we want to find.
+# - If the norm before the move was 0, there is nothing to divide by, so put `None`.
+# - Between two steps, other code may change the parameters. The optimizer did not make that move, so do not count it.
 # - Parameters may be added to the optimizer later, and their ratios must be right as well.
 # - Take the hooks off at the end, even after an exception.
 #
@@ -460,11 +465,14 @@ check("15.2", update_ratios)
 # </div>
 # <div lang="en">
 #
-# In the data of the patient `bad_sample`, one piece is broken, and from some step on the loss is `nan`. Which piece was
-# it? A forward hook can find out, because it sees which layer is the first to put out `nan` or `inf`, and in which
-# samples. So we take the step in which that first happens, and count the bad samples layer by layer.
+# In the data of the patient `bad_sample`, one piece is broken, and from some step on the loss is `nan`. You would like
+# to know which piece it was.
 #
-# **Guess first**: suppose that only one sample is bad to begin with. Is it still only one some layers later?
+# A forward hook can find out, because it sees which layer is the first to put out `nan` or `inf`, and in which samples.
+# So we take the step in which that first happens, and count the bad samples layer by layer.
+#
+# Is there any time to lose? **Guess first**: suppose that only one sample is bad to begin with. Is it still only one
+# some layers later?
 #
 # </div>
 
@@ -534,19 +542,20 @@ print(f"loss is nan in {len(steps)} of {len(losses)} steps, from step {steps[0]}
 # </div>
 # <div lang="en">
 #
-# We have just seen that one layer later all samples are bad, and the one that caused it can no longer be found. So we
-# have to catch a `nan` where it first appears.
+# One layer too late, and all samples are bad: you can no longer find the one that caused it. So catch a `nan` where it
+# first appears.
 #
-# Write a function `nan_source(model, x)` that catches it. It runs `model(x)` once and returns `(name, sample)`: the
-# layer that is the first to put out a bad number, and the sample in which it does so.
+# Write `nan_source(model, x)`, which runs `model(x)` once and returns `(name, sample)`. Read this pair as a finding: in
+# this layer and in this sample, the first bad number came out.
 #
-# - `name` is the full name of the first layer, in the order of running, that puts out `nan` or `inf`. Only modules
-#   without children count.
+# - `name` is the full name of the layer that is the first, in the order of running, to put out `nan` or `inf`. Only
+#   modules without children count.
 # - `sample` is the index of the first bad sample in the output of that layer, as a Python integer. Dimension 0 of an
 #   output counts the samples, and one or more dimensions follow.
-# - If all outputs are finite, return `None`.
-# - Look at outputs only. Even if `x` itself is bad, what counts is the first layer whose output is bad.
-# - Leave parameters and modes as they are. Only the stored statistics of batch normalisation may change.
+# - If all outputs are finite, there is nothing to report, so return `None`.
+# - Look at outputs only. Even if `x` itself is bad, you want the first layer whose output is bad.
+# - You only examine, so leave parameters and modes as they are. Only the stored statistics of batch normalisation may
+#   change.
 # - Take the hooks off, even after an exception.
 #
 # </div>
@@ -595,13 +604,14 @@ check("15.3", nan_source)
 # </div>
 # <div lang="en">
 #
-# Using four separate instruments is tedious, so `TrainingPanel(model, optimizer)` puts them on one panel. Write your
-# training loop inside `with panel:`. While the model trains, coloured strips grow, with a row per layer and a column
-# per step. At the end all hooks are off.
+# Nobody wants to carry four separate instruments to every patient, so `TrainingPanel(model, optimizer)` puts them on
+# one panel. Write your training loop inside `with panel:`. While the model trains, coloured strips grow, with a row per
+# layer and a column per step. At the end all hooks are off.
 #
 # The strips show where to look. To see the numbers of a step, point at it with the mouse or the arrow keys.
 #
-# If you want to see the loss beside them, call `panel.note(loss)` in the loop. Then the panel shows its curve as well.
+# You may want to see the loss beside the strips. Then call `panel.note(loss)` in the loop, and the panel shows its
+# curve as well.
 #
 # </div>
 
@@ -634,7 +644,8 @@ check("15.3", nan_source)
 # In addition, `panel.source` holds the first `nan` or `inf`.
 #
 # Our patient is `detached_branch`. Part of its network consists of a left and a right branch, and one of them is cut
-# off. **Guess first**: how do the activations, gradients and update ratios of that branch look?
+# off. What would give it away on the panel? **Guess first**: how do the activations, gradients and update ratios of
+# that branch look?
 #
 # </div>
 
@@ -690,8 +701,8 @@ panel
 # </div>
 # <div lang="en">
 #
-# What would the four instruments have told us about each of the faults? We put every patient under the panel and
-# print one line for each. The columns mean:
+# What would the four instruments have told us about each of the faults? To find out, we put every patient under the
+# panel and print one line for each. The columns mean:
 #
 # - `first/last` shows whether gradients shrink or grow on their way back. It is the gradient of the first layer divided
 #   by that of the last, in the first step.
@@ -783,18 +794,19 @@ for fault, panel in panels.items():
 # </div>
 # <div lang="en">
 #
-# Two patients have a layer that stands still, and the gradient tells them apart. In `frozen_layer` a gradient reaches
-# this layer, and yet the layer does not move. In `detached_branch` no gradient gets there, so nothing could move it.
-# The activation function right behind it gets none either.
+# Two patients have a layer that stands still. How do we tell them apart? By the gradient. In `frozen_layer` a gradient
+# reaches this layer, and yet the layer does not move. In `detached_branch` no gradient gets there, so nothing could
+# move it. The activation function right behind it gets none either.
 #
-# With two more, one column gives the fault away. `dying_relus` has units that are dead. `bad_sample` has a `nan`, while
-# all its other numbers are normal.
+# For two more, one column is enough. `dying_relus` has units that are dead. `bad_sample` has a `nan`, while all its
+# other numbers are normal.
 #
-# Three patients remain. `shuffled_labels` and `norm_in_eval` have numbers like the healthy one's. `forgotten_hook`
-# looks like mild vanishing this time, but another hook may not show in the table at all.
+# Three patients remain, and here the table is of little help. In `shuffled_labels` and `norm_in_eval`, you find numbers
+# like the healthy one's. And `forgotten_hook` would mislead you: this time it looks like mild vanishing, but another
+# hook may not show in the table at all.
 #
-# For each of the three we need another instrument, which we add at the end of section 15.8. Before that, we compare the
-# faults that are easily confused.
+# So for each of these three we need another instrument, which we add at the end of section 15.8. Before that, we
+# compare the faults that are easily confused.
 #
 # </div>
 
@@ -832,9 +844,9 @@ for fault in ("vanishing", "frozen_layer", "detached_branch"):
 # </div>
 # <div lang="en">
 #
-# The gradient and the move together give the diagnosis. If both are tiny, the gradient vanishes. If the gradient is
-# normal but the layer does not move, the layer is frozen: its `requires_grad` is `False`, or it was left out of the
-# optimizer. If there is neither gradient nor move, the layer is detached.
+# Read the gradient and the move together, and you have the diagnosis. If both are tiny, the gradient vanishes. If the
+# gradient is normal but the layer does not move, the layer is frozen: its `requires_grad` is `False`, or it was left
+# out of the optimizer. If there is neither gradient nor move, the layer is detached.
 #
 # </div>
 
@@ -859,10 +871,11 @@ for fault in ("vanishing", "frozen_layer", "detached_branch"):
 # The `0.0` printed above is a first layer too, and yet it has a gradient. It was frozen in the other way: it was left
 # out of the optimizer.
 #
-# Nor is every missing gradient a fault. A layer without parameters at the very front has none, and it is healthy.
+# Nor is every missing gradient a fault. If the network begins with a layer that has no parameters, this layer has no
+# gradient, and yet it is healthy.
 #
-# The optimizer matters as well, because Adam magnifies small gradients. With Adam the update ratios are therefore
-# usually not small even when gradients vanish, and you have to look at the gradients themselves (lesson 10).
+# The optimizer matters as well, because Adam magnifies small gradients. With Adam, even where gradients vanish, the
+# update ratios are therefore usually not small. Then you have to look at the gradients themselves (lesson 10).
 #
 # </div>
 
@@ -882,9 +895,9 @@ for requires_grad in (True, False):
 # </div>
 # <div lang="en">
 #
-# `exploding` and `rate_too_high` are easily confused as well, because the losses of both patients shoot up. In the
-# first the fault lies in the network, in the second it lies in the optimizer. **Guess first**: when do you have to
-# look to tell them apart?
+# `exploding` and `rate_too_high` are easily confused as well, because the losses of both patients shoot up. Yet they
+# need different treatment: in the first the fault lies in the network, in the second it lies in the optimizer. **Guess
+# first**: when do you have to look to tell them apart?
 #
 # </div>
 
@@ -918,8 +931,9 @@ for fault in (HEALTHY, "exploding", "rate_too_high"):
 # Of these two signs, trust the gradients rather than the loss. In a network with tanh, the loss may look normal even
 # though the gradients explode.
 #
-# The update ratio by itself does not tell the two apart, because it is large for both. It points to the learning rate
-# only if the quotient of the gradients is normal.
+# What about the update ratio? It is large for both, because a step may become too large either way: through the
+# gradients or through the learning rate. So the ratio by itself does not tell the two apart. Only if the quotient of
+# the gradients is normal does it point to the learning rate.
 #
 # </div>
 #
@@ -931,7 +945,8 @@ for fault in (HEALTHY, "exploding", "rate_too_high"):
 # <div lang="en">
 #
 # Next we compare `shuffled_labels` with the healthy patient. Nothing is wrong with this network; only the labels have
-# been shuffled. **Guess first**: in the first step, which of activations, gradients and update ratios shows it?
+# been shuffled. Can you notice that early? **Guess first**: in the first step, which of activations, gradients and
+# update ratios shows it?
 #
 # </div>
 
@@ -994,7 +1009,7 @@ for fault in (HEALTHY, "shuffled_labels"):
 # multiplies by `weight` and adds `bias`, which are 1 and 0 at first. In evaluation mode it uses stored statistics
 # instead, and so both mean and standard deviation may be off.
 #
-# You can also read `module.training`, but only of normalisation layers. Other modules may be in evaluation mode
+# You can also read `module.training`, but read it only of normalisation layers. Other modules may be in evaluation mode
 # without harm.
 #
 # The second fault is a hook that somebody forgot to take off. You can find such hooks by `list_hooks` (lesson 08),
@@ -1030,14 +1045,14 @@ for fault in (HEALTHY, "forgotten_hook"):
 # </div>
 # <div lang="en">
 #
-# Of the two normalisation layers, only `embed.level` is in evaluation mode.
+# Of the two normalisation layers, only `embed.level` has numbers that are off, so this is the one in evaluation mode.
 #
-# A hook by itself is no fault. Healthy patients carry hooks as well, which look and change nothing. Here you can tell
-# the bad ones by their names. Elsewhere names will not help, so find out what a hook **does**.
+# A hook by itself is no fault. Healthy patients carry hooks as well, which look and change nothing. Here the names give
+# the bad ones away. Elsewhere names will not help, so find out what a hook **does**.
 #
-# There is a test for that. Make two models by `build()`, which always gives the same initial values, and take all hooks
-# off one of them. Then compare the loss and the gradients of both for the first batch. If a hook changes the loss or
-# the gradients of that batch, this test always finds it.
+# For this, make two models by `build()`, which always gives the same initial values, and take all hooks off one of
+# them. Then compare the loss and the gradients of both for the first batch. If a hook changes any of these, the test
+# always finds it.
 #
 # </div>
 #
@@ -1054,7 +1069,7 @@ for fault in (HEALTHY, "forgotten_hook"):
 # patients, and see the range of each number. Do the same with each fault, and put your threshold between the two
 # ranges.
 #
-# Compare a threshold with the same kind of number. The largest ratio below is over all steps, while the `ratio` of
+# A threshold fits only the kind of number it came from. The largest ratio below is over all steps, while the `ratio` of
 # section 15.7 is of the first step.
 #
 # </div>
@@ -1095,21 +1110,21 @@ for name, values in numbers.items():
 # </div>
 # <div lang="en">
 #
-# Now you are the doctor, and your patients have no labels. Put together what you have learnt in this lesson, and
-# write a function that makes the diagnosis by itself. `diagnose_run(build, data)` returns `HEALTHY` or one of the
-# names in `FAULTS`.
+# Now you are the doctor, and your patients have no labels. Put together what you have learnt in this lesson, and write
+# a function `diagnose_run(build, data)` that makes the diagnosis by itself. It returns `HEALTHY` or one of the names in
+# `FAULTS`.
 #
 # - `build()` gives `(model, optimizer)`, always with the same initial values.
 # - `data` is a list of `(x, y)`, a batch per step, and the loss is `F.cross_entropy(model(x), y)`.
-# - You may train, also several times, and use `train`, `TrainingPanel` and the three exercises above.
-# - Do not change `data`, and take off your hooks.
-# - Keep the state of the random number generator as it was, so no `torch.manual_seed` either.
+# - You may train, even several times, and use `train`, `TrainingPanel` and the three exercises above.
+# - Do not change `data`, and take your own hooks off.
+# - Leave the random number generator in the state in which you found it, so no `torch.manual_seed` either.
 #
-# Your function is scored on patients that it has never seen. For full marks:
+# Your function is scored on patients that it has never seen. What it takes for full marks:
 #
 # - Nine in ten answers must be right, and each fault must be recognised at least once.
 # - At most one of three healthy patients may be called ill.
-# - The answer must be the same when a patient is shown again.
+# - If the same patient is shown again, the answer must be the same.
 #
 # Scoring takes about a minute, and longer if you train each patient several times.
 #
@@ -1214,9 +1229,9 @@ check("15.4", diagnose_run)
 # </div>
 # <div lang="en">
 #
-# The last patient comes in without a `fault`. Its loss is fine, and it looks ready to go home. Read the panel first
-# and write down your diagnosis: which layer is at fault, and what is wrong with it? Then open the answer. And what
-# does your `diagnose_run` say?
+# Your last patient comes in without a `fault`. Its loss is fine, and it looks ready to go home. Read the panel first
+# and write down your diagnosis: which layer is at fault, and what is wrong with it? Then open the answer. And what does
+# your `diagnose_run` say?
 #
 # </div>
 
@@ -1259,8 +1274,8 @@ panel
 # The update ratios of the layers in front are over a hundred times smaller than those of `hidden2`, too. These layers
 # hardly learn, and the loss comes down thanks to the later ones.
 #
-# `list_hooks` finds the cause below, a backward hook that shrinks gradients. Take it off, and the gradients in front
-# are back and the loss is clearly lower.
+# Below, `list_hooks` finds the cause: a backward hook that shrinks gradients. Take it off, and the gradients in front
+# come back, and the loss is clearly lower.
 #
 # This patient is trained by SGD. Adam would magnify the small gradients again (lesson 10), and then only the
 # gradients might give the hook away.
@@ -1339,8 +1354,8 @@ print("the label was:", patient.fault)
 # <div lang="en">
 #
 # Andrej Karpathy watches update ratios in the third of his makemore lectures, and his rule of thumb is about a
-# thousandth. Our table of section 15.7 has far larger numbers, for two reasons. His rule is meant for training that has
-# settled, while our table looks at the first step. And it takes only the layer with the largest ratio.
+# thousandth. Why does our table of section 15.7 have far larger numbers? His rule is meant for training that has
+# settled, while our table looks at the first step. Besides, our table shows only the layer with the largest ratio.
 #
 # There are tools that store such numbers for you. `wandb.watch` keeps histograms of gradients, and of parameters if you
 # ask for them, while TensorBoard keeps whatever you write to it.
