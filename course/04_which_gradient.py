@@ -32,11 +32,11 @@ LanguageToggle()
 # it, and this lesson compares four: the tensor hook, `retain_grad`, the post-accumulate hook, and the multi-grad hook,
 # which looks at several gradients at once. They look at the same gradient and may still show different numbers.
 #
-# To compare them, we put all four on one small graph. With `y = 10 * w` and a loss of `3 * y`, the gradient of `y` is 3
-# and that of `w` is 30.
+# To compare the four fairly, we put all of them on one small graph. With `y = 10 * w` and a loss of `3 * y`, the
+# gradient of `y` is 3 and that of `w` is 30.
 #
-# A single backward pass would not tell who looks at this pass and who at a sum. So we run two passes and zero nothing
-# in between. In pass 2, who still sees 3 and 30, and who sees 6 and 60?
+# A single backward pass would not tell us who looks at this pass alone and who at a sum. So we run two passes, and zero
+# nothing in between. In pass 2, who still sees 3 and 30, and who sees 6 and 60?
 #
 # First we need something that keeps a record. Every hook below calls `note`, which writes down what the hook saw
 # and, beside it, what both `.grad` hold **at that very moment**.
@@ -81,8 +81,8 @@ for _ in range(2):
 # both of them time runs from left to right.
 #
 # Each column is one moment, at which one hook ran. The orange box holds the gradient that this hook saw (the multi-grad
-# hook sees two), and the blue numbers
-# are what the two `.grad` held just then. What did the tensor hook on `w` receive in pass 2? **Guess first.**
+# hook sees two), and the blue numbers are what the two `.grad` held just then. What did the tensor hook on `w` receive
+# in pass 2? **Guess first.**
 #
 # </div>
 
@@ -126,13 +126,13 @@ draw(moments)
 # The tensor hooks and the multi-grad hook see 3 and 30 both times, because they look at the gradient that passes **this
 # time**.
 #
-# `.grad`, however, holds the **sum** of all passes: `y.grad` goes from 3 to 6 and `w.grad` from 30 to 60. It makes no
-# difference that `retain_grad` writes the former while a leaf keeps the latter by itself. The post-accumulate hook
-# reads `w.grad`, so it sees 30 and then 60.
+# `.grad`, however, holds the **sum** of all passes: `y.grad` goes from 3 to 6 and `w.grad` from 30 to 60. (The former
+# is written by `retain_grad`, the latter is kept by the leaf itself; here this makes no difference.) The
+# post-accumulate hook reads `w.grad`, so it sees 30 and then 60.
 #
-# The picture also shows who comes first. While the tensor hook on `y` runs, `y.grad` still holds the old value. When
-# the gradient arrives at `w`, `y.grad` has been written but `w.grad` has not; only the post-accumulate hook waits until
-# it is. The multi-grad hook runs as soon as the gradients of `y` and `w` are both there.
+# The picture also shows who comes first. While the tensor hook on `y` runs, `y.grad` still holds the old value. By the
+# time the gradient arrives at `w`, `y.grad` has been written, but `w.grad` has not. Only the post-accumulate hook waits
+# until that is written as well. The multi-grad hook runs as soon as the gradients of `y` and `w` are both there.
 #
 # In a way this picture is the whole lesson. We now take the tools one at a time, because each of them has something
 # that is easily misread.
@@ -194,8 +194,8 @@ GradientFlow(c, {"a": a, "b": b, "c": c})
 # </div>
 # <div lang="en">
 #
-# `c.grad` is 3, so what was stored is the gradient after the change, although `retain_grad` was called before the hook.
-# What reached `c` was 1, the hook turned it into 3, and 3 is what flowed on to both inputs. That is why `a.grad` is
+# `c.grad` is 3. So `retain_grad` stored the gradient after the change, although we had called it before the hook. What
+# reached `c` was 1, the hook turned it into 3, and 3 is what flowed on to both inputs. That is why `a.grad` is
 # $3 \cdot 13 = 39$ and `b.grad` is $3 \cdot 7 = 21$.
 #
 # **Try it**: if you hang a second hook on `c` in the picture above, one that doubles, will the gradient of `a` be 52 or
@@ -235,8 +235,8 @@ print("hook, then retain_grad:", gradients("hook", "retain_grad"))
 # </div>
 # <div lang="en">
 #
-# The order makes no difference: the gradients are 39, 21 and 3 both times, and while the hook runs, `c.grad` is still
-# `None`.
+# No, the result is the same: the gradients are 39, 21 and 3 in either order. And both times `c.grad` is still `None`
+# while the hook runs.
 #
 # </div>
 #
@@ -273,11 +273,12 @@ print("hook, then retain_grad:", gradients("hook", "retain_grad"))
 # </div>
 # <div lang="en">
 #
-# Now we put together what 4.1 and 4.2 have shown. We take the graph of 4.1 again, but this time there are three hooks
-# on `y`, the second of which adds 1 to the gradient.
+# In a real model both things happen at once: gradients add up, and hooks change them. So now we put together what 4.1
+# and 4.2 have shown. We take the graph of 4.1 again, but this time there are three hooks on `y`, the second of which
+# adds 1 to the gradient.
 #
-# What number does each station of pass 2 see? Follow the gradient from one station to the next, and **guess** what
-# `w.grad` is in the end.
+# What number does each station of pass 2 see? Follow the gradient from one station to the next, and **guess first**
+# what `w.grad` is in the end.
 #
 # </div>
 
@@ -317,8 +318,9 @@ draw(moments)
 # <div lang="en">
 #
 # The first hook receives 3 both times, because it comes before the change and sees only the current pass. The third
-# hook comes after the change and receives 4, and so the hook on `w` receives 40. `y.grad` adds up what flows on from
-# `y`, 4 and then 8, and `w.grad` goes from 40 to 80.
+# hook comes after the change and receives 4, and so the hook on `w` receives 40.
+#
+# `y.grad` adds up what flows on from `y`. First it holds 4, then 8, and `w.grad` goes from 40 to 80 in the same way.
 #
 # So whenever you see a gradient, ask two questions. Was it taken before a change or after it? And does it stand for
 # this pass alone, or for a sum of several?
@@ -442,7 +444,7 @@ print("backward:     ", fired, " y.grad:", y.grad, " w.grad:", w.grad)
 # <div lang="en">
 #
 # The tensor hook fired, and `y.grad` holds 12, so `retain_grad` did its work as well. Only the post-accumulate hook
-# remained silent, because it waits for `w.grad` to be written, and nobody wrote it. In the `backward()` that followed
+# remained silent. It waits for `w.grad` to be written, and this time nobody wrote it. In the `backward()` that followed
 # it did fire, and there `y.grad` grew to 24.
 #
 # Since `y` now has a `.grad` too, could a post-accumulate hook not go on `y` just as well, although `y` is no leaf?
@@ -490,15 +492,14 @@ except RuntimeError as error:
 # </div>
 # <div lang="en">
 #
-# What is a post-accumulate hook good for, then? By the time it fires, the gradient of its parameter is complete, and
-# backward itself has no more use for it. So you can use the gradient on the spot and let it go at once, which saves
-# memory.
+# What is a post-accumulate hook good for, then? It saves memory. By the time it fires, the gradient of its parameter is
+# complete, and backward itself has no more use for it. So you can use the gradient on the spot and let it go at once.
 #
 # You cannot do so if you need all gradients together (to clip them by their total norm, say), or if you want to
 # accumulate them over several passes.
 #
-# How much does this save? We first count what happens without it. The model below has 6 parameter tensors, and each
-# time the hook fires, it counts how many of them hold a `.grad`.
+# How much does this save? First we count what happens if nothing is let go. The model below has 6 parameter tensors,
+# and each time the hook fires, it counts how many of them hold a `.grad`.
 #
 # </div>
 
@@ -561,14 +562,16 @@ for handle in handles:
 # </div>
 # <div lang="en">
 #
-# With the second hook, never more than 1 gradient is kept. Together the gradients are as large as the parameters that
-# learn, so when a large model is trained, this saves up to nearly that much memory.
+# With the second hook, never more than 1 gradient is kept. For a large model this is worth a lot: together, the
+# gradients are as large as the parameters that learn, and you can save up to nearly that much memory in training.
 #
-# If a hook may let a gradient go because it is done with it, it might as well update its parameter on the spot. There
-# is one obstacle: while grad mode is on, PyTorch refuses to change in place a leaf that requires a gradient, since it
-# would then be the result of a computation. `torch.no_grad()` turns that mode off.
+# If a hook may let a gradient go because it is done with it, it might as well update its parameter on the spot.
 #
-# Is grad mode on or off while a hook runs in a plain `backward()`? **Guess first.**
+# There is one obstacle. While grad mode is on, PyTorch refuses to change in place a leaf that requires a gradient,
+# since the leaf would then be the result of a computation. `torch.no_grad()` turns that mode off.
+#
+# Does a hook have to do that? It depends: is grad mode on or off while the hook runs in a plain `backward()`? **Guess
+# first.**
 #
 # </div>
 
@@ -678,12 +681,12 @@ except RuntimeError as error:
 # <div lang="en">
 #
 # Usually all gradients stay in memory until the optimizer takes its step. If each parameter takes its own step as soon
-# as its gradient is complete, the gradient can be freed at once.
+# as its gradient is complete, that gradient can be freed at once.
 #
-# Write `sgd_in_backward(model, lr)`, which returns a list of the handles. From then on, each parameter that a
-# `backward()` reaches takes one step of SGD (subtract `lr` times the gradient), then frees its `.grad`.
+# Write `sgd_in_backward(model, lr)`, which returns a list of the handles. From then on a `backward()` is enough: each
+# parameter it reaches takes one step of SGD (subtract `lr` times the gradient), then frees its `.grad`.
 #
-# - This must hold with `create_graph=True` as well, where grad mode is on.
+# - This must hold with `create_graph=True`, too, where grad mode is on.
 # - A parameter that several modules share also takes only one step.
 # - Skip frozen parameters, whose `requires_grad` is `False`, and leave their `.grad` alone.
 # - If the function is called several times, no call may affect another.
@@ -734,8 +737,8 @@ check("04.2", sgd_in_backward)
 # If a tensor is changed in place after it got its hook, the gradient of which value does the hook see? Since the
 # variable keeps its name, this trap is hard to notice.
 #
-# We give `y = 3 * x` a hook and then call `retain_grad`, and after that `y.mul_(2)` doubles it in place. The variable
-# is still called `y`, but the computation has one step more than before.
+# Here is an example. We give `y = 3 * x` a hook and then call `retain_grad`, and after that `y.mul_(2)` doubles it in
+# place. The variable is still called `y`, but the computation has one step more than before.
 #
 # Since backward starts at `y`, the gradient of the doubled `y` is `1`. Do the earlier hook and `y.grad` both show that
 # `1`? **Guess first.**
@@ -820,7 +823,8 @@ ax = plot_graph(y, {"x": x, "old": old, "y": y}, gradients=seen)
 # Some questions need more than one gradient: to compare two of them, you have to wait until both are there.
 # `register_multi_grad_hook` does this waiting for you.
 #
-# The hook below waits for `a` and `b`. What will it do in a pass that uses only `a`? **Guess first.**
+# Not every backward pass uses all of your tensors, however. The hook below waits for `a` and `b`. What will it do in a
+# pass that uses only `a`? **Guess first.**
 #
 # </div>
 
@@ -866,10 +870,10 @@ a.backward(retain_graph=True)
 # reach, so it does not wait for the unused `b` and puts `None` in its place.
 #
 # PyTorch overlooks just one tensor, the one on which you call `backward()`. In the last pass `a` does arrive, and yet
-# the hook does not run, so keep such a tensor out of the list.
+# the hook does not run. So keep such a tensor out of the list.
 #
-# Look at the first pass, too. Although the gradient of `b` arrives first, `a` stands first in the list, because the
-# list keeps the order that you gave.
+# Look at the first pass, too. The gradient of `b` arrives first, and still `a` stands first in the list. The list keeps
+# the order that you gave.
 #
 # A multi-grad hook gets all the gradients. Can it change them as well? Of the two hooks below, one returns zeros and
 # the other zeroes the gradients in place. Left alone, `x.grad` would be 60. What is it after zeroing in place? **Guess
@@ -910,9 +914,9 @@ for hook in (return_zeros, zero_in_place):
 # </div>
 # <div lang="en">
 #
-# What the hook returns is ignored, so `x.grad` is still 60. Zeroing in place gave 30: the gradient of `a` was caught in
-# time, but that of `b` had come earlier and had already flowed on. A change that reaches only half of the gradients is
-# of no use, so use a multi-grad hook for looking only.
+# What the hook returns is ignored, so `x.grad` is still 60. Zeroing in place, however, gave 30: the gradient of `a` was
+# caught in time, but that of `b` had come earlier and had already flowed on. A change that reaches only half of the
+# gradients is of no use. So use a multi-grad hook for looking only.
 #
 # Two questions are left. The first is about waiting. Sometimes you only need to know when the first gradient arrives,
 # and for that there is `mode="any"`. What does such a hook receive, and how often does it run in a pass?
@@ -946,10 +950,10 @@ except RuntimeError as error:
 # </div>
 # <div lang="en">
 #
-# With `mode="any"` the hook runs only once, as soon as `b` arrives, and it receives this one gradient instead of a
+# With `mode="any"` the hook runs as soon as `b` arrives, and only this once. It receives this one gradient instead of a
 # list.
 #
-# Asking for the gradient of the leaf `x` raises an error.
+# And asking `torch.autograd.grad` for the gradient of the leaf `x` raises an error.
 #
 # </div>
 #
@@ -1096,13 +1100,13 @@ print(f"first step: {cosines[0]:.2f}, last step: {cosines[-1]:.2f}")
 #
 # - The rows in the list `rows` always get a gradient of zero.
 # - The gradient of the other rows stays as it is, and so does what lay in `.grad` before.
-# - This also holds under `torch.autograd.grad` (without `create_graph=True`) and where `embedding.weight` is used
+# - All this also holds under `torch.autograd.grad` (without `create_graph=True`), and where `embedding.weight` is used
 #   directly.
 # - No other tensor's gradient may suffer from it (lesson 03).
 # - The weight may have any floating-point dtype.
 #
-# You may rely on `rows` not being empty and having neither duplicates nor negative numbers. The gradient is dense (no
-# `sparse=True`) and finite in the rows to freeze.
+# You may rely on a few things. `rows` is not empty, and has neither duplicates nor negative numbers. The gradient is
+# dense (no `sparse=True`) and finite in the rows to freeze.
 #
 # Before you start, decide which kind of hook you need.
 #
@@ -1193,11 +1197,12 @@ for optimizer in (torch.optim.SGD, torch.optim.AdamW):
 # When training does not go well, it helps to see how large the gradient of each parameter is, and in which order the
 # gradients come.
 #
-# Write `watch_norms(model, seen)`, which returns a list of the handles. In every `backward()`, as each gradient
-# arrives, a pair `(name, norm)` is added to the list `seen`. The name is that of `model.named_parameters()`, and the
-# norm is a Python number (`.item()`).
+# Write `watch_norms(model, seen)`, which keeps a logbook in the list `seen`, and returns a list of the handles. In
+# every `backward()`, each gradient adds a pair `(name, norm)` as it arrives. The name is that of
+# `model.named_parameters()`, and the norm is a Python number (`.item()`).
 #
-# - The norm is that of **this** pass's gradient, whether or not anybody zeroed `.grad` (in which no huge numbers lie).
+# - The norm is that of **this** pass's gradient, whether or not anybody zeroed `.grad`. (You may rely on `.grad`
+#   holding no huge numbers.)
 # - Record norms of zero as well, and do not round.
 # - What was in `seen` before stays there.
 # - Skip frozen parameters.
@@ -1241,15 +1246,17 @@ check("04.4", watch_norms)
 # </div>
 # <div lang="en">
 #
-# 1. A tensor hook receives the gradient that passes in the current backward. Tensor hooks run in the order of
-#    registration, and a tensor that one of them returns replaces the gradient.
-# 2. `retain_grad` comes after all tensor hooks and adds the gradient, as they have changed it, to `.grad`.
-# 3. A post-accumulate hook waits until a leaf's `.grad` is written, and receives the parameter. It should return
-#    `None`. To update the parameter in it, use `torch.no_grad()`.
-# 4. A multi-grad hook runs once, when all gradients are there, or with `mode="any"` when the first one arrives. What it
-#    returns is ignored.
-# 5. After a change in place that the graph records, a hook from before stays with the old value, while `retain_grad`
-#    follows the tensor.
+# 1. A tensor hook sees the gradient on its way, and only that of the current backward. Tensor hooks run in the order of
+#    registration, and if one of them returns a tensor, this takes the gradient's place.
+# 2. Whenever you call `retain_grad`, it comes after all tensor hooks. So the gradient that it adds to `.grad` is what
+#    they have made of it.
+# 3. A post-accumulate hook waits until a leaf's `.grad` is written, so that you can use it up on the spot. It receives
+#    the parameter, and should return `None`. To update the parameter in it, use `torch.no_grad()`, because grad mode
+#    may be on.
+# 4. To compare several gradients, use a multi-grad hook. It runs once, when all gradients are there, or with
+#    `mode="any"` when the first one arrives. Use it for looking only, because what it returns is ignored.
+# 5. After a change in place that the graph records, one name stands for two values. A hook from before stays with the
+#    old value, while `retain_grad` follows the tensor.
 #
 # </div>
 
@@ -1281,12 +1288,12 @@ check("04.4", watch_norms)
 # </div>
 # <div lang="en">
 #
-# What you did in exercise 04.2 is used in practice. torchtune can fine-tune large models with the optimizer inside
+# People really do what you did in exercise 04.2. torchtune can fine-tune large models with the optimizer inside
 # backward, and the function that sets this up is called `register_optim_in_bwd_hooks`.
 #
-# PyTorch's FSDP uses `register_multi_grad_hook` for frozen parameters. These have no gradient of their own that could
-# report anything. So FSDP waits until the gradients of their module's inputs are all there, and then frees the memory
-# (in `_runtime_utils.py`). Below is your progress so far.
+# PyTorch's FSDP uses `register_multi_grad_hook` for frozen parameters. It has to know when it may free their memory,
+# but they have no gradient of their own that could tell. So FSDP waits until the gradients of their module's inputs are
+# all there, and frees the memory then (in `_runtime_utils.py`). Below is your progress so far.
 #
 # </div>
 
