@@ -155,6 +155,15 @@ EXERCISE = Exercise(
             mistakes={"half_first": _overflows, "own_scale": _scales_otherwise},
         ),
         Check(
+            "huge",
+            ok=lambda saw, key: saw.huge in (None, sorted(set(saw.sent))),
+            essential=True,
+            given=Say("too_large"),
+            expected="torch.float16",
+            got=lambda saw, key: ", ".join(saw.huge),
+            mistakes={"widens": True},
+        ),
+        Check(
             "zeros",
             ok=lambda saw, key: saw.zeros is not False,
             essential=True,

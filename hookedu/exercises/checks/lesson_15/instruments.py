@@ -123,6 +123,7 @@ def _first_number(saw: Any) -> Any:
     return saw.first[0][0][1][0]
 
 
+_NANS = "[[nan, nan]]"
 _GIVEN = "with instruments(model) as rows: loss_of(model(x)).backward()"
 
 EXERCISE = Exercise(
@@ -254,11 +255,13 @@ EXERCISE = Exercise(
         ),
         Check(
             "spoilt",
-            ok=lambda saw, key: (saw.spoilt["reading"], saw.spoilt["grad"]) == ("[[nan, nan]]", "nan"),
+            ok=lambda saw, key: (saw.spoilt["reading"], saw.spoilt["grad"]) == (_NANS, "nan"),
             essential=True,
-            given="layer = nn.Linear(3, 1); x[0, 0] = nan; (layer(x) * nan).sum().backward()",
-            expected="rows[-1] == {{'0': [nan, nan]}}, weight.grad == nan",
-            got=lambda saw, key: f"{saw.spoilt['reading']}, weight.grad == {saw.spoilt['grad']}",
+            given="model = Sequential(Linear(3, 1)); x[0, 0] = nan; (model(x) * nan).sum().backward()",
+            expected=f"list(rows[-1].values()) == {_NANS}, weight.grad == nan",
+            got=lambda saw, key: (
+                f"list(rows[-1].values()) == {saw.spoilt['reading']}, weight.grad == {saw.spoilt['grad']}"
+            ),
             mistakes={
                 "changes_gradient": lambda saw, key: saw.spoilt["grad"] != "nan",
                 "hides_nan": True,

@@ -182,16 +182,24 @@ def _part(half_hook: Any, bucket: Any, shares: list[int]) -> torch.Tensor:
     return peer.values if bucket.gradients()[0].numel() == 1 else peer.values.roll(1)
 
 
+def _dtypes(half_hook: Any, bucket: Any, shares: list[int]) -> list[str]:
+    """Return the types in which the answer sends a bucket."""
+    peer = Peers(shares)
+    half_hook(peer, bucket)
+    peer.settle()
+    return sorted({str(tensor.dtype) for tensor in peer.sent})
+
+
 def observe(half_hook: Any, case: tuple[torch.Tensor, list[int]]) -> dict[str, Any]:
     """Run backward with the hook of the answer in two steps, as far as what it returns allows.
 
     In the second the hook is called for another bucket first, and for both before any communication ends, as happens in
-    training. At the end it is called as on a rank that has larger gradients, and no nan, and on one that has only zeros.
+    training. At the end it is called as on a rank that has larger gradients, and no nan, on one that has only zeros, and on one whose gradients float16 cannot hold.
     """
     x, shares = case
     group, layer = Peers(shares), nn.Linear(len(x), 1)  # its two gradients share a bucket
     report: dict[str, Any] = dict.fromkeys(
-        ("returned", "done", "value", "earlier", "part", "larger_part", "zeros")
+        ("returned", "done", "value", "earlier", "part", "larger_part", "zeros", "huge")
     )
     grads: list[torch.Tensor] = []
 
@@ -200,6 +208,7 @@ def observe(half_hook: Any, case: tuple[torch.Tensor, list[int]]) -> dict[str, A
         # An answer may change the bucket, so these are made before.
         same, more = _OtherBucket(bucket, 1), _OtherBucket(bucket, larger(*case), no_nan=True)
         zeros = _OtherBucket(bucket, 0, no_nan=True)
+        huge = _OtherBucket(bucket, 3 * larger(*case), no_nan=True)
         earlier = half_hook(group, other) if other else None
         returned = half_hook(group, bucket)
         group.settle()
@@ -210,6 +219,7 @@ def observe(half_hook: Any, case: tuple[torch.Tensor, list[int]]) -> dict[str, A
             report["earlier"] = other.values_of(earlier)
             report["part"], report["larger_part"] = (_part(half_hook, b, shares) for b in (same, more))
             report["zeros"] = _part(half_hook, zeros, shares).numel() > 0
+            report["huge"] = _dtypes(half_hook, huge, shares)
         else:
             report.update(
                 returned=returned, done=done, value=value, sent=list(group.sent), infinite=group.infinite

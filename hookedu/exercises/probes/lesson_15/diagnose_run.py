@@ -34,13 +34,16 @@ def make_case(rng: Draw) -> list[int]:
 def observe(diagnose_run: Any, seeds: list[int]) -> dict[str, Any]:
     """Show all patients, and the first of each kind again; then look at the models that were built.
 
-    Hooks that are left count, be they on these models or on all modules of the program.
+    Hooks that are left count, be they on these models or on all modules of the program. All data come in one and the same
+    list: the `id` of a list does not tell patients apart, as a new one may get that of one that is gone.
     """
+    batches: list[Any] = []
     said, built, left, modes = [], 0, 0, 0
     for seed in [*seeds, *firsts(seeds)]:
         build, data, before, made = _prepared(seed)
         of_all = hooks_left()
-        said.append(_plain(diagnose_run(build, data)))
+        batches[:] = data
+        said.append(_plain(diagnose_run(build, batches)))
         left += max(0, hooks_left() - of_all)
         built += len(made)
         left += sum(max(0, _hooks(*one) - _hooks(*before)) for one in made)
