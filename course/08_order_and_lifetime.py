@@ -606,8 +606,8 @@ print("attributes as before:", attributes == now)
 # child there, and find the shape of its output (a tuple or a list). Each child runs exactly once here.
 #
 # - Run `model` itself and not a copy. Your hooks only look, so let them change no output on its way.
-# - When you are done, the model must be as it was. It has its old hooks, not one more and not one less, and every
-#   module is in the mode that it was in. You have added no attribute and replaced no module.
+# - When you are done, the model must be as it was: it has its old hooks, not one more and not one less, every module
+#   is in the mode that it was in, no attribute is added and no module replaced.
 # - All this must hold even if the model raises an exception.
 #
 # </div>
@@ -1065,7 +1065,7 @@ print("without hooks:", try_to_save(block))
 #
 # 最后看看编译过的模型。我们用 `torch.compile` 编译一个模型，运行一次，然后才在它的第一层上挂一个前向钩子。这里用 `backend="eager"`，因为它不需要 C++ 编译器，而前向钩子的行为和默认后端一样。
 #
-# 再运行一次，这个钩子会触发吗？**先猜。**
+# 再运行一次，这个钩子会触发吗？不触发的话，PyTorch 会警告吗？**先猜。**
 #
 # </div>
 # <div lang="en">
