@@ -295,9 +295,9 @@ check("12.1", half_saved)
 # The weights need special care. They are in memory anyway, so a copy of them in half precision would only take more
 # room. That is why we recognise them by `data_ptr()` and just `detach()` them.
 #
-# Each of the other numbers takes half the bytes. By how much, then, will the memory held for backward shrink? **Guess
-# first**, and then see what it costs: whether the loss changes, and how far off the gradient of the first layer's
-# weights is.
+# Each of the other float32 numbers takes half the bytes. By how much, then, will the memory held for backward shrink?
+# **Guess first**, and then see what it costs: whether the loss changes, and how far off the gradient of the first
+# layer's weights is.
 #
 # </div>
 
@@ -810,8 +810,8 @@ print("b.nbytes:", b.nbytes, "| its storage:", b.untyped_storage().nbytes())
 # because a tensor and all its views return the very same object. You can put this object into a set, or compare it by
 # `is`.
 #
-# The storage also knows how large it is as a whole: ask its `nbytes()`. This is not the size of the tensor. Although
-# `b` has just 40000 bytes, whoever keeps `b` keeps all 2000000 of the storage.
+# The storage also knows how large it is as a whole: ask its `nbytes()`. This need not be the size of the tensor.
+# Although `b` has just 40000 bytes, whoever keeps `b` keeps all 2000000 of the storage.
 #
 # </div>
 
