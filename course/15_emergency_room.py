@@ -191,7 +191,7 @@ for name, norm in gradient_norms(admit(2, "vanishing")).items():
 # - The gradient is that of the loss with respect to the layer's output. It comes only in backward, and perhaps never,
 #   so put `None` until then.
 # - The readings must be right under `no_grad`, too, and when one backward covers several calls.
-# - In-place ReLUs, which overwrite the output before them (no view), must not spoil the readings.
+# - In-place ReLUs overwrite the previous layer's output (never a view), and must not spoil the readings.
 # - Take the hooks off at the end, even after an exception.
 #
 # </div>
@@ -236,9 +236,9 @@ check("15.1", instruments)
 #
 # 这样的单元情况不妙。它只输出零，它自己的权重得到的梯度也就是零，所以除非前面的层变了，它很难再活过来。
 #
-# 第二个病人是 `dying_relus`。我们在它旁边再检查一个健康的，好做比较。
+# 第二个病人是 `dying_relus`。我们数一数，在整个训练里，它有多少单元从来没有为正；旁边再检查一个健康的，好做比较。
 #
-# **先猜一猜**：在整个训练里，病人有多少单元从来没有为正？只看激活里零的比例，你看得出这个数吗？如果每个单元都有为正的时候，零会占多少？
+# 一个单元一个单元地看很费事，只数激活里的零行不行？这要看多少个零才算正常。**先猜一猜**：如果每个单元都有为正的时候，激活里零会占多少？只凭这个比例，你看得出有多少单元从来没有为正吗？
 #
 # </div>
 # <div lang="en">
@@ -542,8 +542,8 @@ print(f"loss is nan in {len(steps)} of {len(losses)} steps, from step {steps[0]}
 # </div>
 # <div lang="en">
 #
-# One layer too late, and all samples are bad: you can no longer find the one that caused it. So catch a `nan` where it
-# first appears.
+# We have just seen that one layer later all samples are bad, and you can no longer find the one that caused it. So
+# catch a `nan` where it first appears.
 #
 # Write `nan_source(model, x)`, which runs `model(x)` once and returns `(name, sample)`. Read this pair as a finding: in
 # this layer and in this sample, the first bad number came out.
@@ -785,7 +785,7 @@ for fault, panel in panels.items():
 #
 # 有两个病人各有一层不动，要看梯度才分得开。`frozen_layer` 的那一层收到了梯度，却还是不动。`detached_branch` 的那一层没有梯度，想动也动不了；紧跟着的激活函数也没有梯度。
 #
-# 还有两个病人，只看一列就够了。`dying_relus` 有死掉的单元。`bad_sample` 有 `nan`，别的数都正常。
+# 还有两个病人，各有一列不对劲。`dying_relus` 有死掉的单元。`bad_sample` 有 `nan`，别的数都正常。
 #
 # 剩下三个病人。`shuffled_labels` 和 `norm_in_eval` 的数都像健康的。`forgotten_hook` 这次像轻一点的梯度消失；换一个钩子，表里也可能什么都看不出。
 #
@@ -798,7 +798,7 @@ for fault, panel in panels.items():
 # reaches this layer, and yet the layer does not move. In `detached_branch` no gradient gets there, so nothing could
 # move it. The activation function right behind it gets none either.
 #
-# For two more, one column is enough. `dying_relus` has units that are dead. `bad_sample` has a `nan`, while all its
+# For two more, one column stands out. `dying_relus` has units that are dead. `bad_sample` has a `nan`, while all its
 # other numbers are normal.
 #
 # Three patients remain, and here the table is of little help. In `shuffled_labels` and `norm_in_eval`, you find numbers
