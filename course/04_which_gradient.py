@@ -273,7 +273,7 @@ print("hook, then retain_grad:", gradients("hook", "retain_grad"))
 # </div>
 # <div lang="en">
 #
-# In a real model both things happen at once: gradients add up, and hooks change them. So now we put together what 4.1
+# In a real model both things may happen at once: gradients add up, and hooks change them. So now we put together what 4.1
 # and 4.2 have shown. We take the graph of 4.1 again, but this time there are three hooks on `y`, the second of which
 # adds 1 to the gradient.
 #
@@ -950,8 +950,7 @@ except RuntimeError as error:
 # </div>
 # <div lang="en">
 #
-# With `mode="any"` the hook runs as soon as `b` arrives, and only this once. It receives this one gradient instead of a
-# list.
+# With `mode="any"` the hook runs as soon as `b` arrives, and only once. It receives this one gradient instead of a list.
 #
 # And asking `torch.autograd.grad` for the gradient of the leaf `x` raises an error.
 #
@@ -1198,7 +1197,7 @@ for optimizer in (torch.optim.SGD, torch.optim.AdamW):
 # gradients come.
 #
 # Write `watch_norms(model, seen)`, which keeps a logbook in the list `seen`, and returns a list of the handles. In
-# every `backward()`, each gradient adds a pair `(name, norm)` as it arrives. The name is that of
+# every `backward()`, each parameter's gradient adds a pair `(name, norm)` as it arrives. The name is that of
 # `model.named_parameters()`, and the norm is a Python number (`.item()`).
 #
 # - The norm is that of **this** pass's gradient, whether or not anybody zeroed `.grad`. (You may rely on `.grad`
@@ -1238,9 +1237,9 @@ check("04.4", watch_norms)
 # <div lang="zh">
 #
 # 1. 张量钩子收到这一次反向传播里路过的梯度。张量钩子按注册的次序运行，返回的张量会取代梯度。
-# 2. `retain_grad` 在所有张量钩子之后，把它们改过的梯度加进 `.grad`。
-# 3. post-accumulate 钩子等叶子的 `.grad` 写好才运行，收到的是参数。它应当返回 `None`；在里面更新参数，要写 `torch.no_grad()`。
-# 4. multi-grad 钩子等所有梯度到齐，运行一次；用 `mode="any"` 则在第一个到达时运行。它返回什么都不算数。
+# 2. 不论什么时候调用，`retain_grad` 都在所有张量钩子之后，把它们改过的梯度加进 `.grad`。
+# 3. post-accumulate 钩子等叶子的 `.grad` 写好才运行，收到的是参数。它应当返回 `None`；在里面更新参数，要写 `torch.no_grad()`，因为梯度模式可能开着。
+# 4. multi-grad 钩子等所有梯度到齐，运行一次；用 `mode="any"` 则在第一个到达时运行。它返回什么都不算数，所以只用来看。
 # 5. 就地修改若被记进图里，先前的钩子就留在旧的值上，`retain_grad` 则跟着张量走。
 #
 # </div>
