@@ -1020,7 +1020,7 @@ print("the same convolution:", extractor.get_submodule("features.0") is model.fe
 # largest absolute difference between the two.
 #
 # These models draw no random numbers, so the two should agree. Where they differ, the extractor's version was
-# overwritten. With the AlexNet above, `features.0` and `features.3` give 4.08 and 0.
+# overwritten. With the AlexNet above, `features.0` and `features.3` together give 4.08 and 0.
 #
 # - Each difference is a number (or a tensor that holds one number), not rounded.
 # - Each module in `names` runs just once.
@@ -1126,7 +1126,7 @@ for ax, label in zip(axes[:, 0], ("picture", f"ch {best}", f"ch {worst}"), stric
 #
 # 最好的是通道 18。它的激活有 96% 落在形状上，换成另一张图的掩码，就只剩 16%，可见它真的跟着形状走。
 #
-# 最差的是通道 34。它几乎从不落在自己那张图的形状上，换了掩码却有 11%，可见它在避开形状。
+# 最差的是通道 34。它的激活几乎从不落在自己那张图的形状上，换了掩码却有 11%，可见它在避开形状。
 #
 # 看图的时候要记住，每一行各用一把尺子，所以亮暗只能在同一行里比较。
 #
