@@ -894,7 +894,7 @@ with suppress(RanksFailed):  # until you have written it
 # <div lang="zh">
 #
 # 1. 给原来没有钩子的层再挂上钩子，编译好的代码不理会它。同一个类、构造也相同的模型还共用这份代码，所以编译之前先调用 `reset()`。
-# 2. 钩子里的列表每变长一次，就重新编译一次，到 8 次为止。`torch.compiler.disable` 让钩子留在编译之外，代价是编译好的代码在那里断开。
+# 2. 钩子里的列表一变长，下次调用就重新编译，编译到 8 次为止。`torch.compiler.disable` 让钩子留在编译之外，代价是编译好的代码在那里断开。
 # 3. 用 DDP 的时候，参数上的钩子看到的是自己这个进程的梯度，因为平均要到后来才取。
 # 4. 通信钩子每个桶调用一次，返回一个 Future。求平均要先除再求和，结果到了才能读。
 # 5. 用 `fully_shard` 的时候，一个进程手里只有参数的一片。层里的计算触发不了参数上的张量钩子；要算范数，就得通信。
@@ -903,7 +903,7 @@ with suppress(RanksFailed):  # until you have written it
 # <div lang="en">
 #
 # 1. Compiled code ignores new hooks on layers that had none, and models of one class that are built alike share that code, so call `reset()` before you compile.
-# 2. If a list in a hook grows, the hook is compiled anew each time, up to 8 times. `torch.compiler.disable` keeps the hook outside, at the price of a break in the compiled code.
+# 2. If a list in a hook grows, the next call compiles anew, up to 8 times. `torch.compiler.disable` keeps the hook outside, at the price of a break in the compiled code.
 # 3. Under DDP, hooks on a parameter see the gradient of their own rank, because the average is taken later.
 # 4. A communication hook is called once for each bucket and returns a Future. Divide before you sum, and read only what has arrived.
 # 5. Under `fully_shard`, a process holds only one piece of a parameter. Tensor hooks on parameters do not fire for what the layers compute, and to compute a norm you have to communicate.
