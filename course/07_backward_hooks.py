@@ -288,7 +288,7 @@ handle.remove()
 #
 # 输入需要梯度时，钩子就要等 `grad_input` 算出来。等到那时，这里的 `Linear` 已经写好了 `weight.grad`。
 #
-# 有时钩子会白等。如果你用 `torch.autograd.grad` 只求权重的梯度，就没有人算 `grad_input`，钩子一直不触发。
+# 有时这样的钩子会白等。如果你用 `torch.autograd.grad` 只求权重的梯度，就没有人算 `grad_input`，钩子一直不触发。
 #
 # 一层也可以有几个输入，双线性层就有两个。如果只有前一个需要梯度，你也许以为 `grad_input` 里的后一项会是 `None`，其实它是全零的张量。
 #
@@ -304,7 +304,7 @@ handle.remove()
 # If the input does need a gradient, the hook waits until `grad_input` is computed. By then, the `Linear` here has its
 # `weight.grad`.
 #
-# Sometimes the hook waits in vain. Suppose you ask `torch.autograd.grad` for the gradient of the weight alone. Then
+# Sometimes such a hook waits in vain. Suppose you ask `torch.autograd.grad` for the gradient of the weight alone. Then
 # nobody computes `grad_input`, and the hook never fires.
 #
 # What about a layer with several inputs? The bilinear layer has two. If only the first needs a gradient, the entry of
