@@ -112,7 +112,7 @@ draw(moments)
 #
 # 张量钩子和 multi-grad 钩子两次看到的都是 3 和 30，因为它们看的是**这一次**路过的梯度。
 #
-# `.grad` 里放的却是**加起来**的总和：`y.grad` 从 3 到 6，`w.grad` 从 30 到 60。`y.grad` 是 `retain_grad` 写的，`w.grad` 是叶子自己留着的，在这一点上没有分别。post-accumulate 钩子读的就是 `w.grad`，所以它先看到 30，后看到 60。
+# `.grad` 里放的却是**加起来**的总和：`y.grad` 从 3 到 6，`w.grad` 从 30 到 60。`y.grad` 是 `retain_grad` 写的，`w.grad` 是叶子自己留着的，在累加这一点上没有分别。post-accumulate 钩子读的就是 `w.grad`，所以它先看到 30，后看到 60。
 #
 # 图上还看得出先后，我们跟着梯度走一遍。它先到 `y`：张量钩子运行时，`y.grad` 还是旧的。接着它到 `w`：这时 `y.grad` 已经写好，`w.grad` 却还没有。
 #
@@ -230,7 +230,7 @@ print("hook, then retain_grad:", gradients("hook", "retain_grad"))
 # %% [markdown] tags=["F2"]
 # <div lang="zh">
 #
-# 两行对调没有影响，两种次序得到的都是 39、21、3。再看钩子自己打印的那一行：它运行的时候，`c.grad` 还是 `None`，可见 `retain_grad` 那时还没有存。
+# 两行对调没有影响，两种次序得到的都是 39、21、3。再看钩子打印的那两行：它运行的时候，`c.grad` 两次都还是 `None`，可见 `retain_grad` 那时还没有存。
 #
 # </div>
 # <div lang="en">
@@ -266,15 +266,15 @@ print("hook, then retain_grad:", gradients("hook", "retain_grad"))
 #
 # <div lang="zh">
 #
-# 现在把 4.1 节和 4.2 节看到的合在一起。图还是 4.1 节的那张，但这次 `y` 上有三个钩子，其中第二个给梯度加 1。
+# 真正训练的时候，这两件事可能同时发生：梯度在累加，钩子也在改动它。所以现在把 4.1 节和 4.2 节看到的合在一起。图还是 4.1 节的那张，但这次 `y` 上有三个钩子，其中第二个给梯度加 1。
 #
 # 这样一来，第 2 次反向传播里，每一站看到的数是多少？请跟着梯度，一站一站地算下去，**先猜**最后的 `w.grad`。
 #
 # </div>
 # <div lang="en">
 #
-# In a real model both things may happen at once: gradients add up, and hooks change them. So now we put together what 4.1
-# and 4.2 have shown. We take the graph of 4.1 again, but this time there are three hooks on `y`, the second of which
+# In real training both things may happen at once: gradients add up, and hooks change them. So now we put together what
+# 4.1 and 4.2 have shown. We take the graph of 4.1 again, but this time there are three hooks on `y`, the second of which
 # adds 1 to the gradient.
 #
 # What number does each station of pass 2 see? Follow the gradient from one station to the next, and **guess first**
@@ -601,7 +601,7 @@ except RuntimeError as error:
 #
 # 平常的反向传播里，梯度模式关着，所以钩子能更新 `w`，`w` 走了一步。
 #
-# 换成 `backward(create_graph=True)`，同一行代码却报错了。这样写的人，是想对求出的梯度再求一次导数。要能求导，PyTorch 就得像记录前向传播那样，把反向传播也记进图里，连钩子做的事也要记。所以这时梯度模式开着，钩子也就不能就地修改 `w` 了。
+# 换成 `backward(create_graph=True)`，同一行代码却报错了。这样写的人，是想对求出的梯度再求一次导数。要能求导，PyTorch 就得像记录前向传播那样，把反向传播也记进图里，连钩子做的事也要记。所以这时梯度模式开着，钩子也就不能这样就地修改 `w` 了。
 #
 # 关于 post-accumulate 钩子，还剩两个问题。在钩子里写上 `torch.no_grad()`，就不再报错了吗？还有，这样的钩子可以返回东西吗？
 #
