@@ -153,3 +153,13 @@ def other_weights(model: nn.Module) -> Iterator[None]:
         for table, own in zip(tables, hooks, strict=True):
             for added in table.keys() - own:
                 del table[added]
+
+
+def someones(hook: Any) -> Any:
+    """Mark a function as somebody's who works in the notebook, for a hook that no answer may take off.
+
+    `list_hooks` then names its owner "user", as that of a learner's own: an answer that removes all hooks of "user" removes
+    this one, too, and that is observed.
+    """
+    hook.__module__ = "__main__"
+    return hook

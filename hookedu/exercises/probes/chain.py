@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from hookedu.exercises.probing import hooks_on
-from hookedu.exercises.tools import module_hooks
+from hookedu.exercises.tools import module_hooks, someones
 
 
 class Chain(nn.ModuleDict):
@@ -56,6 +56,7 @@ def lived_in(model: Chain, frozen: str, still: str) -> Chain:
     return model
 
 
+@someones
 def _ignore(*args: Any) -> None:
     pass
 

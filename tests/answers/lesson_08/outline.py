@@ -3,7 +3,6 @@
 import contextlib
 from collections import Counter
 
-import torch
 from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
 
 from tests.answers import alternative, edited, mistake
@@ -43,7 +42,6 @@ def outline(model, x):
     with (
         register_module_forward_pre_hook(lambda module, args: steps.append(module)),
         register_module_forward_hook(lambda module, args, output: steps.append(None)),
-        torch.no_grad(),
     ):
         model(x)
     rows, depth = [], 0
@@ -438,4 +436,3 @@ edited(
     "without_grad",
     ("with register_module_forward_pre_hook", "with torch.no_grad(), register_module_forward_pre_hook"),
 )
-edited("08.5", "not_class_names", (_NAME, "module._get_name()"))

@@ -314,7 +314,7 @@ def outline(model, x):
             first.remove()
             second.remove()
 
-    with watching(), torch.inference_mode():
+    with watching():
         model(x)
     return rows
 

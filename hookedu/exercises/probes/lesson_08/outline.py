@@ -33,9 +33,6 @@ class Model(nn.Module):
         It is printed under another name.
         """
 
-        def _get_name(self) -> str:
-            return "Squash"
-
         def __repr__(self) -> str:
             return "Squash()"
 

@@ -10,7 +10,7 @@ from hookedu.exercises.probing import Draw, Probe
 
 # Where a channel is above 0: everywhere, in one batch, or in one picture. A weak one is just above 0.
 ROLES = ("weak", "first", "last", "once", "strong")
-WEAK = 2.0**-100  # its square is 0 in float32
+WEAK = 2.0**-140  # not a normal float32 any more; its square is 0
 # Pictures in each batch, and silent channels.
 _TURNS = (((2, 2, 2), 2), ((1, 4, 1), 2), ((3, 2, 1), 1), ((2, 1, 3), 0))
 

@@ -8,6 +8,8 @@ import numpy as np
 import torch
 from torch import nn
 
+from hookedu.exercises.tools import someones
+
 
 def conv(
     rng: random.Random, n_in: int, n_out: int, size: int, padding: int = 0, groups: int = 1
@@ -30,6 +32,7 @@ def picture(rng: random.Random, n: int = 1) -> torch.Tensor:
     return torch.tensor([float(rng.randint(-9, 9)) for _ in range(9 * n)]).reshape(n, 1, 3, 3)
 
 
+@someones
 def _ignore(grad: torch.Tensor) -> None:
     """Stand on a parameter as the hook of a third party."""
 
@@ -41,6 +44,7 @@ def look_on(model: nn.Module) -> Counter[nn.Module]:
     """
     calls: Counter[nn.Module] = Counter()
 
+    @someones
     def look(module: nn.Module, args: Any, output: Any) -> None:
         calls[module] += 1
 

@@ -6,7 +6,7 @@ import torch
 
 from hookedu.exercises.probes.lesson_11.shared import Net, call_before, make_net
 from hookedu.exercises.probing import Draw, Probe
-from hookedu.exercises.tools import copies
+from hookedu.exercises.tools import copies, someones
 
 # Layer, channel, pictures: a channel in the middle, the last one, and the first, of a layer without a ReLU after it.
 _CALLS = (("conv2", 1, 4), ("relu1", 2, 4), ("mix", 0, 1))
@@ -26,6 +26,7 @@ def observe(channel_effect: Any, case: tuple[Net, str, int]) -> dict[str, Any]:
     module, kept = net.model.get_submodule(layer), []
     arguments = net.model, module, channel, net.images, net.labels
 
+    @someones
     def keep(module: Any, args: Any, output: torch.Tensor) -> None:
         kept.append((output, output.detach().clone()))
 

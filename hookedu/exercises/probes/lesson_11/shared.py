@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from hookedu.exercises.probing import Draw
-from hookedu.exercises.tools import copies, other_weights
+from hookedu.exercises.tools import copies, other_weights, someones
 
 OVERWRITTEN, AFTER = "conv2", "relu2"  # the layer in front of a ReLU that works in place, and that ReLU
 
@@ -32,6 +32,7 @@ class Overwriting(nn.Module):
         return x.relu_()
 
 
+@someones
 def _look(module: nn.Module, args: Any, output: Any) -> None:
     """Stand on the net as the hook of a third party."""
 
