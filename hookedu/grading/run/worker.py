@@ -111,12 +111,13 @@ def _rehearse(probe: Any) -> None:
     """
     import torch
 
+    from hookedu.exercises.observation import dumps
     from hookedu.exercises.probing import observe
 
     if not torch.accelerator.is_available():
         shell = _warm["shell"]
         shell.run_cell(f"def {probe.answer}(*given, **named): pass", silent=True, store_history=False)
-        _presentable(observe(probe, shell.user_ns.pop(probe.answer), range(probe.cases)))
+        dumps(observe(probe, shell.user_ns.pop(probe.answer), range(probe.cases)))
 
 
 def _unseen(cell: str) -> ast.Module:
@@ -176,15 +177,22 @@ def _sender(channel: int, lock: threading.RLock) -> Send:
     A child of a learner's `os.fork()` comes here as well, if nothing has ended it. It ends here: sent twice, honest
     results would be taken for forged ones.
     """
-    from hookedu.exercises.observation import dumps
+    from hookedu.exercises.observation import MAX_BYTES, dumps
 
     os.set_inheritable(channel, False)
     mine, getpid, leave = os.getpid(), os.getpid, os._exit
+    # `encode` bounds each value of a record, but many of them may be too large together. That is an error in the answer;
+    # sent, the grader would have to take it for a forgery.
+    says = f"what the answer produced cannot be observed: more than {MAX_BYTES} bytes"
+    error = {"type": "ValueError", "message": says, "frames": []}
+    too_large = {"status": "raised", "error": error, "observations": []}
 
     def send(message: dict[str, Any]) -> None:
         if getpid() != mine:
             leave(0)
         line = dumps(message).encode("utf-8", "replace") + b"\n"
+        if len(line) > MAX_BYTES and "record" in message:
+            return send(message | {"record": too_large})
         with lock:
             while line:
                 line = line[os.write(channel, line) :]
@@ -292,27 +300,9 @@ class _Submission:
             return {"status": "raised", "error": self._describe(interrupt), "observations": []}
         if record["status"] == "raised":
             self._note_memory(record["error"])
-        return _presentable(record)
+        return record
 
     def _note_memory(self, error: dict[str, Any]) -> None:
         # Python raises MemoryError, torch a RuntimeError with this message.
         gone = error["type"] == "MemoryError" or "can't allocate memory" in error["message"]
         self.out_of_memory |= gone
-
-
-def _presentable(record: dict[str, Any]) -> dict[str, Any]:
-    """Return the record if the grader is going to accept it, else the record of an error.
-
-    `encode` bounds each value, but many of them may be too large together. That is an error in the answer, but the grader
-    would have to take the record for a forgery.
-    """
-    from hookedu.exercises.observation import MAX_BYTES, dumps
-
-    if len(dumps(record).encode("utf-8", "replace")) <= MAX_BYTES - 200:
-        return record
-    message = f"what the answer produced cannot be observed: more than {MAX_BYTES} bytes"
-    return {
-        "status": "raised",
-        "error": {"type": "ValueError", "message": message, "frames": []},
-        "observations": [],
-    }
