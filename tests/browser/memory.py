@@ -20,7 +20,8 @@ def leaves_nothing(notebook: Notebook, shown: Callable[[int], str], cells: int =
     shown
         Runs the cells that many times and returns what is then in the kernel.
     cells
-        The number of these cells. The browser may hold the view before the last of each; a leak would be all twenty.
+        The number of these cells. The browser may hold one or two earlier views of each, such as those where the pointer
+        and the focus were last; a leak would be all twenty.
 
     Returns
     -------
@@ -31,7 +32,7 @@ def leaves_nothing(notebook: Notebook, shown: Callable[[int], str], cells: int =
     after, end = shown(20), time.monotonic() + _SECONDS
     assert after == in_kernel
     found = _in_page(notebook.page)
-    while found[0] > views + cells or found[1] > listeners:
+    while found[0] > views + 2 * cells or found[1] > listeners:
         assert time.monotonic() < end, (
             f"views, listeners: {found} after twenty runs, {views, listeners} after two"
         )
