@@ -20,8 +20,8 @@ def leaves_nothing(notebook: Notebook, shown: Callable[[int], str], cells: int =
     shown
         Runs the cells that many times and returns what is then in the kernel.
     cells
-        The number of these cells. The browser may hold one or two earlier views of each, such as those where the pointer
-        and the focus were last; a leak would be all twenty.
+        The number of these cells. The browser may hold one or two earlier views of each (two were seen once, for a reason
+        that is not known); a leak would be all twenty.
 
     Returns
     -------
