@@ -6,6 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from hookedu import yaml_files
 from hookedu.language import Text
 
 _CLONE = Path(__file__).resolve().parent.parent
@@ -84,8 +85,6 @@ def _opening(node: dict[str, Any]) -> Opening:
 @cache
 def lessons() -> tuple[Lesson, ...]:
     """Return every lesson of the course, in the order of course.yml; raise CourseError without that file."""
-    import yaml
-
     path = ROOT / "course" / "course.yml"
     if not path.exists():
         raise CourseError(
@@ -95,7 +94,7 @@ def lessons() -> tuple[Lesson, ...]:
             ).format(path=path)
         )
     found = []
-    for node in yaml.safe_load(path.read_text(encoding="utf-8"))["lessons"]:
+    for node in yaml_files.load(path)["lessons"]:
         found.append(
             Lesson(
                 file=node["file"],

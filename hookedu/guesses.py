@@ -24,7 +24,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from hookedu import catalog, storage
+from hookedu import catalog, storage, yaml_files
 from hookedu.language import LANGUAGES, Text
 
 KINDS = ("number", "choice", "text")
@@ -111,10 +111,9 @@ def load(path: Path) -> dict[str, Guess]:
 
     if not path.exists():
         return {}
-    text = path.read_text(encoding="utf-8")
-    tree, found = yaml.compose(text, yaml.SafeLoader), {}
+    tree, found = yaml_files.compose(path), {}
     ids = [key.value for key, _ in tree.value] if isinstance(tree, yaml.MappingNode) else []
-    for id, node in (yaml.safe_load(text) or {}).items():
+    for id, node in yaml_files.load(path).items():
         if ids.count(id) > 1 or not ID.fullmatch(str(id)) or not path.name.startswith(str(id)[:2]):
             raise GuessError(path.name, str(id), _ID)
         found[id] = _guess(path.name, id, node)

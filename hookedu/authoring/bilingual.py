@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
-from hookedu import catalog
+from hookedu import catalog, yaml_files
 from hookedu.authoring.source import Cell
 from hookedu.language import Text
 
@@ -111,9 +111,7 @@ def same_fields(cells: list[Cell]) -> Found:
 
 @cache
 def _glossary() -> list[dict]:
-    import yaml
-
-    return yaml.safe_load((catalog.ROOT / "course" / "glossary.yml").read_text(encoding="utf-8"))
+    return yaml_files.load(catalog.ROOT / "course" / "glossary.yml")
 
 
 def _glossary_terms(cells: list[Cell]) -> Found:

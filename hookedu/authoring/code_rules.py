@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 import yaml
 
-from hookedu import catalog
+from hookedu import catalog, yaml_files
 from hookedu.authoring import bilingual, code_words, localize, source
 from hookedu.authoring.code_words import Words
 from hookedu.authoring.source import Cell, Problem
@@ -129,7 +129,7 @@ def _shape(code: str) -> str:
 
 def _entries(lesson: Lesson) -> list[tuple[Cell, str, str]]:
     """Return the entries of a lesson's file: as prose in two languages, the English text, the Chinese text."""
-    node = yaml.compose(code_words.file_of(lesson).read_text(encoding="utf-8"))
+    node = yaml_files.compose(code_words.file_of(lesson))
     found = []
     for key, value in node.value if isinstance(node, yaml.MappingNode) else ():
         zh = value.value if isinstance(value, yaml.ScalarNode) else ""

@@ -18,10 +18,11 @@ import textwrap
 import unicodedata
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
+from hookedu import yaml_files
 from hookedu.catalog import Lesson
 from hookedu.language import has_chinese, one_side
 
@@ -40,10 +41,7 @@ def file_of(lesson: Lesson) -> Path:
 
 def words_of(lesson: Lesson) -> dict[str, str]:
     """Return the Chinese words of a lesson's code by the English ones; {} if there are none."""
-    import yaml
-
-    path = file_of(lesson)
-    return (yaml.safe_load(path.read_text(encoding="utf-8")) or {}) if path.exists() else {}
+    return yaml_files.load(file_of(lesson))
 
 
 def columns(text: str) -> int:
@@ -121,6 +119,8 @@ def _grammar() -> Any:
     return load_grammar(version=PYTHON)
 
 
+# Each cell is parsed for every language and every rule; nobody changes a tree.
+@lru_cache(maxsize=128)
 def _parse(code: str) -> Any:
     return _grammar().parse(code)
 

@@ -9,8 +9,7 @@ A cell whose output holds a picture names its words, ``# %% picture="chain"``; t
 
 from pathlib import Path
 
-import yaml
-
+from hookedu import yaml_files
 from hookedu.catalog import Lesson
 
 
@@ -21,5 +20,4 @@ def file_of(lesson: Lesson) -> Path:
 
 def load(lesson: Lesson) -> dict[str, dict[str, str]]:
     """Return what each picture shows, by name and language."""
-    path = file_of(lesson)
-    return (yaml.safe_load(path.read_text(encoding="utf-8")) or {}) if path.exists() else {}
+    return yaml_files.load(file_of(lesson))

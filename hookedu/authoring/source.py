@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from hookedu import guesses
+from hookedu import guesses, yaml_files
 from hookedu.authoring import lesson_tables
 from hookedu.catalog import Lesson
 from hookedu.language import LANGUAGES, Text
@@ -112,4 +112,4 @@ def read_words(path: Path) -> list[Cell]:
                 for _, value in node.value:
                     yield from texts(value)
 
-    return list(texts(yaml.compose(path.read_text(encoding="utf-8"))))
+    return list(texts(yaml_files.compose(path)))

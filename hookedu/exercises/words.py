@@ -23,7 +23,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from hookedu import catalog
+from hookedu import catalog, yaml_files
 from hookedu.language import LANGUAGES, Text
 
 SHARED = "shared_words.yml"
@@ -190,10 +190,7 @@ def _text(file: str, id: str, what: str, node: Any) -> Text:
 def _load(file: str) -> dict[str, Any]:
     import yaml
 
-    # The loader in C, where PyYAML has it, takes a tenth of the time.
-    base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-
-    class Loader(base):
+    class Loader(yaml_files.loader()):
         """Refuses an id that stands in a mapping twice; YAML would silently keep the last one."""
 
         def construct_mapping(self, node: Any, deep: bool = False) -> dict:
