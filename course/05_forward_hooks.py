@@ -27,9 +27,9 @@ LanguageToggle()
 # </div>
 # <div lang="en">
 #
-# When we run a network, we see only what comes out at its end. What the layers before have computed is handed from one
-# to the next and never shows. We could rewrite the model to get at it, but in this lesson we find a way that does not
-# touch the model.
+# When we run a network, we see only what comes out at its end. Everything that its layers compute on the way is handed
+# on to the next layer and stays hidden. To see it, we could rewrite the model, but in this lesson we find a way that
+# does not touch the model.
 #
 # We begin with a net so small that you can work out every number in your head. Its first layer is a convolution with
 # two `3×3` kernels: all weights of the first kernel are `1`, all weights of the second are `2`, and the bias is `0`.
@@ -177,11 +177,11 @@ with on_net, on_conv:
 # </div>
 # <div lang="en">
 #
-# The largest value is `18` each time, but the hooks that fired differ. It is the `__call__` of a module that runs
-# `forward` and then the forward hooks, so `net(x)` fired both.
+# The largest value is `18` each time, but different hooks fired. The `__call__` of a module runs `forward` and then the
+# forward hooks, so `net(x)` fired both.
 #
-# `net.forward(x)` goes around the `__call__` of `net`, whose hook stays silent. The convolution inside is called, so it
-# reports. `conv.forward(x)` goes around the `__call__` of the convolution, and nobody calls the net, so nothing fires.
+# `net.forward(x)` skips the `__call__` of `net`, so only the convolution inside, called as usual, reports.
+# `conv.forward(x)` skips that of the convolution, and nobody calls the net, so nothing fires.
 #
 # </div>
 #
@@ -220,15 +220,14 @@ with on_net, on_conv:
 # </div>
 # <div lang="en">
 #
-# Now write a hook that keeps what goes into a module and comes out.
+# To study a module, you want to see what goes in and what comes out, and a hook can keep both.
 #
-# Write `capture(module, seen)` and return the handle, so that callers can remove the hook. Each time `module` runs, add
-# a pair `(x, output)` at the end of the list `seen`:
+# Write `capture(module, seen)`, which returns the handle, so that callers can remove the hook. Each time `module` runs,
+# the hook adds a pair `(x, output)`, a tuple or list, at the end of the list `seen`.
 #
-# - The pair is a tuple or list.
 # - `x` is the very tensor that came in, not a tuple or copy.
-# - Of `output` only the values count, so `detach()` is fine.
-# - The hook changes nothing, and works in training and evaluation mode alike.
+# - Of `output` only the values count, so you may `detach()` it.
+# - The hook only watches, so it changes nothing, and works in training and evaluation mode alike.
 #
 # </div>
 
@@ -265,7 +264,7 @@ check("05.1", capture)
 # </div>
 # <div lang="en">
 #
-# Can we trust a hook to show what `forward` really computed? We need not believe it, because it can be checked: we
+# Can we trust a hook to show what `forward` really computed? We need not simply believe it, because we can check it. We
 # let `forward` hand out its intermediate values `[a, b, c]` as well, and subtract them from what the hooks saw.
 #
 # One function serves as the hook of several modules, since its argument `module` tells it which of them has just run.
@@ -325,11 +324,10 @@ for (name, output), own in zip(seen, returned, strict=True):
 # <div lang="en">
 #
 # All differences are `0`, so the hooks saw what `forward` computed. Most models keep their intermediate values to
-# themselves, and then hooks are how we see them.
+# themselves, and then hooks let us see them.
 #
-# And your pencil? All weights are one, so a layer adds up its inputs and bias. The first layer makes $0.1+0.1+1=1.2$ of
-# two numbers `0.1`, and the second $1.2+1.2+1=3.4$ of two numbers `1.2`. ReLU keeps positive numbers, so it gives `3.4`
-# again.
+# And your pencil? As all weights are one, a layer adds up inputs and bias. The first makes $0.1+0.1+1=1.2$ of two
+# `0.1`, and the second $1.2+1.2+1=3.4$ of two `1.2`. ReLU keeps positive numbers, so it gives `3.4` again.
 #
 # </div>
 #
@@ -352,15 +350,17 @@ for (name, output), own in zip(seen, returned, strict=True):
 # </div>
 # <div lang="en">
 #
-# So far we have a proof for one net. As a function, it works for any model that hands out its values.
+# So far we have a proof for one net. You want one for every model that hands out its values, so turn the proof into a
+# function.
 #
 # Write `prove(model, x, skip)`. `model(x)` returns `(out, returned)`, where `returned` holds the intermediate values of
 # `forward` in the order of calls.
 #
-# - Hook all `children()`, except those of type `skip`.
-# - Run `model(x)` once and take the hooks off. You only compare, so change no tensor.
 # - Return a list of pairs such as `("Linear", 0.0)`, in the order of **calls**: the class name, and the largest
 #   absolute difference between the module's output and its value in `returned`.
+# - Hook all `children()`, except those of type `skip`.
+# - Run `model(x)` once and take the hooks off.
+# - You only compare, so change no tensor.
 #
 # In the check, one model lies about its values, because a proof that always says `0` proves nothing.
 #
@@ -413,15 +413,15 @@ check("05.2", prove)
 # let the hook keep only what the last group of layers gives out. These are `4×2048×7×7` numbers, which is less than `2`
 # MB.
 #
-# But a computation graph hangs on `output`, and the nodes of that graph save many tensors for the backward pass. If we
-# keep `output`, they stay as well.
+# But `output` does not stay alone. A computation graph hangs on it, and the nodes of that graph have saved many tensors
+# for the backward pass. As long as we keep `output`, all of these stay as well.
 #
-# The function `held` below tells how much memory this is. It walks back from a tensor along `grad_fn` and adds up the
-# memory of all the tensors saved on the way, without the parameters of the model. You need not follow how it does this;
-# its result is what matters.
+# The function `held` below tells how much memory this is. It starts at a tensor, walks back along `grad_fn`, and adds
+# up the memory of all the tensors saved on the way, without the parameters of the model. You need not understand its
+# code, only the number that it returns.
 #
-# How much does keeping `output` tie up? **Guess first.** Afterwards we look at `output.detach()`, and at what is left
-# after backward.
+# How much memory does keeping `output` tie up? **Guess first.** Afterwards we look at `output.detach()`, and at what is
+# left after backward.
 #
 # </div>
 
@@ -476,15 +476,15 @@ print(f"under no_grad: holds {held(seen['attached']):.1f} MB")
 # </div>
 # <div lang="en">
 #
-# Keeping `output` ties up 344 MB, and keeping `output.detach()` only 1.6 MB. `output` holds the whole graph behind it,
-# and with it the tensors that all layers saved. The tensor that `detach()` gives has no `grad_fn`, so there is no graph
-# behind it.
+# Keeping `output` ties up 344 MB, but keeping `output.detach()` only 1.6 MB. Why is the difference so large? As long as
+# `output` lives, the whole graph behind it lives too, together with the tensors that all layers saved. The tensor that
+# `detach()` gives has no `grad_fn`, so there is no graph behind it.
 #
-# In training, the memory is usually not taken for long. Backward frees the saved tensors, unless you wrote
+# In training, the memory is usually not taken for long, because backward frees the saved tensors, unless you wrote
 # `retain_graph=True`. And if you run the model under `torch.no_grad()`, there is no graph to begin with.
 #
-# That is why this leak is most common in evaluation. Somebody forgets `no_grad`, no backward ever follows, and each
-# batch adds another graph.
+# That is why this leak is most common in evaluation. Somebody forgets to write `no_grad`, and since no backward
+# follows, each batch adds another graph to the memory in use.
 #
 # </div>
 #
@@ -577,10 +577,10 @@ for run in (careless, careful):
 # </div>
 # <div lang="en">
 #
-# `careless` left two hooks on, one for each exception. Its third run went well, but the old hooks fired along with the
-# new one, so that one output was kept 3 times, without any error.
+# `careless` left two hooks on, one for each exception. Its third run went well, but the old hooks fired as well, so one
+# output was kept 3 times, without any error.
 #
-# `careful` left no hook on, because however a `with` block ends, it takes the hook off.
+# `careful` left none, because a `with` block takes its hook off however it ends.
 #
 # </div>
 #
@@ -620,12 +620,12 @@ for run in (careless, careful):
 # Often you want to look at several layers at once, and never leave a hook behind. Write a context manager for this,
 # used as `with extracting(model, names) as seen:`.
 #
-# - Layers may lie inside others, so names may have dots, like `body.conv`. `model.get_submodule(name)` finds the
-#   module, and each name stands for a different one.
+# - Whatever goes wrong, in the model or with a misspelt name, no hook stays on, so that the next run starts clean. The
+#   exception reaches the caller unchanged.
 # - `seen[name]` is the `output.detach()` of the module's last run. You can read it inside the block and after it.
 # - Inside the block the model runs as usual, and gradients stay on.
-# - The model may fail, or a name may be misspelt. Whatever goes wrong, no hook stays on, and the exception reaches the
-#   caller unchanged.
+# - Layers may lie inside others, so names may have dots, like `body.conv`. `model.get_submodule(name)` finds the
+#   module, and each name stands for a different one.
 #
 # </div>
 
@@ -676,8 +676,8 @@ check("05.3", extracting)
 # So far our hooks only looked. They returned `None`, and then the output stays the tensor that it was. **Anything
 # else** that a hook returns takes the place of the output, and the next layer receives it.
 #
-# This lets us change a net on purpose. It also makes it easy to change one by accident: the hook need only return
-# something without your noticing.
+# This lets us change a net on purpose. It also makes it easy to change one by accident, because it is enough that the
+# hook returns something without our noticing.
 #
 # Here are five hooks, of which the last three look as if they only kept the output. We attach them to the first layer,
 # one at a time, and each time the net gets two inputs, first `x` and then `2 * x`. Without a hook, it gives `3` and
@@ -731,7 +731,7 @@ for name, hook in hooks.items():
 # `setdefault` returns the tensor stored in the dictionary. The first time, its values are right but the gradient is cut
 # off. The second time it is still the old tensor, so `5.0` becomes `3.0` without an error.
 #
-# The tuple does raise an error, but one layer away from its cause, in `relu`.
+# The tuple does raise an error, but only in `relu`, one layer after its cause.
 #
 # </div>
 #
@@ -773,8 +773,8 @@ for name, hook in hooks.items():
 #
 # - It adds `strength * direction` to every output of `module`, in any mode and of any shape.
 # - The gradient still flows through the result.
-# - The module has just run, so do not run it again.
 # - Do not change `output` itself in place, because others may have kept it.
+# - Do not run the module again, because it has just run.
 #
 # </div>
 
@@ -864,7 +864,8 @@ print("changed since:", [name for name in seen if not torch.equal(seen[name], co
 # works in place, so it changed the outputs of `bn1` and `bn2`. The output of `bn3` was changed twice: first the
 # shortcut was added to it in place (`out += identity`), and then `relu` ran.
 #
-# Why did `detach()` not prevent this? It cuts the graph but shares the memory. A `clone()` has its own (section 9.1).
+# Why did `detach()` not prevent this? It cuts the graph, but the memory is still shared. A `clone()` has its own
+# (section 9.1).
 #
 # </div>
 #
@@ -949,9 +950,9 @@ for model, module in ((lstm, lstm), (encoder, encoder.self_attn), (named, named)
 # </div>
 # <div lang="en">
 #
-# The call works for none of them, because neither tuples nor dictionaries have a `detach`. The LSTM returns a tuple
-# that holds another tuple. Self-attention returns its output and the attention weights, and since the encoder layer
-# does not ask for those weights, the second item is `None`. The linear layer returns a dictionary.
+# It works for none of the three, because neither a tuple nor a dictionary has a `detach`. The LSTM returned a tuple
+# with another tuple in it. Self-attention returns its output together with the attention weights. Since the encoder
+# layer does not ask for those weights, the second item is `None`. And our linear layer returned a dictionary.
 #
 # An error is still the lucky case, because you notice it. A common remedy is a line with `isinstance`, which skips
 # whatever is not a tensor. Then there are no more errors, but nobody tells you what was skipped.
@@ -1092,8 +1093,8 @@ for hook in (first_item, whole_tuple):
 # <div lang="en">
 #
 # There was no error, and yet the last two sentences changed. Why? The encoder layer takes item `[0]` of whatever it
-# gets. Of the tuple, this is the attention output for all sentences. But of a tensor, it is only the output for the
-# **first sentence**, and the layer then added this one to every sentence.
+# gets. If it gets the tuple, this item is the attention output for all sentences. But if it gets a tensor, item `[0]`
+# is only the output for the **first sentence**, and the layer then adds this one to every sentence.
 #
 # `whole_tuple` returns the same structure that it received, so nothing changes. To steer the attention, write it in the
 # same way: `(output[0] + strength * direction, *output[1:])`.
@@ -1141,16 +1142,17 @@ for hook in (first_item, whole_tuple):
 # In sections 5.7 and 5.8 our hooks lost a good deal: earlier outputs of the same module, and outputs inside a tuple.
 # Now write a recorder that keeps these as well.
 #
-# Write `every_call(model, x)`, which runs `model(x)` once and returns a dictionary. Look up the name of a module there,
-# and you find a list of its outputs.
+# Write `every_call(model, x)`. It runs `model(x)` once and returns a dictionary, where each module's name leads to a
+# list of its outputs.
 #
 # - Every module in `model.named_modules()` without children (`list(children())` is empty) gets a list, with one entry
 #   per call. If it never runs, its list is empty.
 # - A module with two names counts once.
 # - An entry is the output of that call, with every tensor in it cut off from its graph by `detach()`.
 # - Outputs may be nested, and their structure stays: a tuple stays a tuple, a list a list, a dictionary a dictionary.
-#   (Named tuples do not occur.) Anything else, such as `None`, stays what it is.
-# - Take the hooks off even after an exception, and let it reach the caller unchanged.
+#   (Named tuples do not occur.) Anything else, such as `None`, stays as it is.
+# - Take the hooks off even after an exception, so that the next run starts clean. The exception reaches the caller
+#   unchanged.
 # - You only record, so the model runs as usual: it keeps its mode, and gradients stay on.
 #
 # </div>
@@ -1279,12 +1281,12 @@ ax = plot_feature_maps(maps, title="what the head sees", ax=axes[1])
 # the cell, then open [`capture.py`](../hookedu/hooks/capture.py) and [`taps.py`](../hookedu/hooks/taps.py). You will
 # recognise a lot:
 #
-# - A forgotten hook goes on firing. So `__exit__` takes the hooks off, like your `finally` in exercise 05.3. (Ignore
-#   `failed_at` for now.)
-# - A layer may run twice, and outputs may be nested. So `calls` has an entry for each call, and structures are kept
+# - `__exit__` takes the hooks off, like your `finally` in exercise 05.3, because a forgotten hook goes on firing.
+#   (Ignore `failed_at` for now.)
+# - `calls` has an entry for each call, because a layer may run twice. If outputs are nested, their structure is kept
 #   (exercise 05.5).
-# - What a hook returns replaces the output. So these hooks always return `None` (section 5.6).
-# - Later layers may overwrite a tensor. So `record` keeps a `clone()` (section 5.7).
+# - The hooks always return `None`, because anything else would replace the output (section 5.6).
+# - `record` keeps a `clone()`, because later layers may overwrite the tensor (section 5.7).
 #
 # </div>
 
