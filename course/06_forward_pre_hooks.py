@@ -68,7 +68,8 @@ print("nan == nan:", bad[0, 0].item() == bad[0, 0].item())
 # it stays. In `eval()`, this mean is subtracted from every batch, and so one column of numbers becomes `nan`. The
 # `Linear` that follows uses every column for every output, and that spoils all 8 numbers.
 #
-# No good data can mend that. So bad input must be stopped **before** the layer runs.
+# However good the data are that come later, they cannot repair this. So bad input must be stopped **before** the layer
+# runs.
 #
 # </div>
 #
@@ -126,7 +127,8 @@ print(seen[0])
 # As in section 5.1, `args` is a **tuple** of the positional arguments. So even if there is only one input, you have
 # to write `args[0]` to get at it.
 #
-# A pre-hook receives no output. When it runs, `forward` has not started yet, and so there is none.
+# A pre-hook receives no output. At the moment when it runs, `forward` has not started yet, so there is no output to
+# receive.
 #
 # </div>
 #
@@ -183,13 +185,13 @@ for handle in handles:
 # </div>
 # <div lang="en">
 #
-# The lines come in the reverse of the order in which we registered the hooks. That is because each kind of hook has
-# its own moment. The pre-hook runs before `forward`, the hook registered with `register_forward_hook` runs after it,
-# and the backward hook has to wait for backward.
+# The lines come in the reverse of the order of registration, because each kind of hook has its own moment. The pre-hook
+# runs before `forward`, the hook registered with `register_forward_hook` runs after it, and the backward hook has to
+# wait for backward.
 #
-# The order of registration still counts among hooks of one kind on one module. There, the first registered runs
-# first, and section 6.6 will make use of it. If a later one should run first, you can register it with
-# `prepend=True`, as section 8.3 shows.
+# Does the order of registration not matter, then? It does when several hooks of one kind are on the same module. There,
+# the first registered runs first, and section 6.6 will make use of it. If a later one should run first, you can
+# register it with `prepend=True`, as section 8.3 shows.
 #
 # </div>
 #
@@ -251,8 +253,8 @@ handle.remove()
 # </div>
 # <div lang="en">
 #
-# The line is printed only once. In the second call, the guard raised its exception, so `forward` did not run and
-# nothing in the layer changed.
+# The line is printed once. In the second call, the guard raised its exception, so `forward` did not run and nothing in
+# the layer changed.
 #
 # </div>
 #
@@ -277,22 +279,20 @@ handle.remove()
 # </div>
 # <div lang="en">
 #
-# The network of section 6.1 lacked a guard, and now you write it. `refuse_nan(layer, name)` puts a guard on `layer`
-# and returns its handle. If **any** positional argument holds a `nan`, the guard raises a `ValueError` before the
-# layer runs.
+# The network of section 6.1 lacked a guard that stops a `nan` at the door. Now you write it.
 #
-# There can be any number of positional arguments, perhaps none. All of them are tensors of real numbers, of any shape and
-# dtype,
-# and they may be empty.
+# Write `refuse_nan(layer, name)`, which puts a guard on `layer` and returns its handle. If **any** positional argument
+# holds a `nan`, the guard raises a `ValueError` before the layer runs. There can be any number of positional arguments,
+# perhaps none. All are tensors of real numbers, of any shape and dtype, perhaps empty.
 #
 # - The message contains `name` and how many `nan` that input holds, so that one knows where to look.
+# - Every call is guarded, in training mode, `eval()` or `no_grad`, because bad input can come at any time.
 # - `inf` passes, because masks use it.
-# - Inputs stay unchanged, and clean ones pass as the same tensors.
-# - Every call is guarded, in training mode, `eval()` or `no_grad`.
-# - Keyword arguments don't matter.
+# - The guard only looks, so inputs stay unchanged, and clean ones pass as the same tensors.
+# - Keyword arguments do not matter here.
 #
-# `torch.isnan(value)` gives an answer for each number. Comparing with `nan` finds
-# nothing, because `nan == nan` is `False`.
+# To find `nan`, use `torch.isnan(value)`, which gives an answer for each number. Comparing with `nan` finds nothing,
+# because `nan == nan` is `False`.
 #
 # </div>
 
@@ -332,14 +332,15 @@ check("06.1", refuse_nan)
 # </div>
 # <div lang="en">
 #
-# A guard can only refuse, but a pre-hook can also mend: whatever it returns replaces the input. If it returns
-# nothing, the input stays.
+# A guard can only refuse bad input, but a pre-hook can also repair it: whatever it returns replaces the input. If it
+# returns nothing, the input stays.
 #
-# In which form should a hook return the mended input? The layer below adds up the numbers of its input, so `[1, 2]`
+# In which form should a hook return the repaired input? The layer below adds up the numbers of its input, so `[1, 2]`
 # gives `3`. We try 4 hooks. The first returns nothing. The other 3 all multiply the input by `10`, but one of them
 # returns a tuple, one a tensor and one a list. Which of them will give `30`? **Guess first.**
 #
-# Then look at the layer in the second cell. It needs two inputs, but its hook returns a single tensor.
+# Then look at the layer in the second cell. It needs two inputs, but its hook returns only a single tensor. What will
+# happen?
 #
 # </div>
 
@@ -505,13 +506,14 @@ for handle in handles:
 # Many networks expect a normalised input, but callers may forget to normalise it. So let the layer do it by itself,
 # and nobody has to think of it any more.
 #
-# Write `normalise(layer, mean, std)`, which returns a handle. From then on, the first input that the layer receives
-# by position (there always is one, a tensor of floats) becomes `(x - mean) / std`.
+# Write `normalise(layer, mean, std)`, which attaches a hook and returns its handle. From then on, the first input that
+# the layer receives by position (there always is one, a tensor of floats) becomes `(x - mean) / std`.
 #
 # - This happens in every call, also in `eval()` or `no_grad`.
-# - The layer may have other inputs or none: by position, by keyword, `None` or numbers. All of them pass unchanged.
 # - The caller's `x` does not change, because the caller may still need it.
 # - The gradient still flows, so that whatever computed `x` can learn.
+# - The layer may have other inputs or none. They may come by position or by keyword, and may be `None` or numbers. All
+#   of them pass unchanged.
 #
 # </div>
 
@@ -549,12 +551,15 @@ check("06.2", normalise)
 # <div lang="en">
 #
 # When the numbers in a network become too large, you want to know which layer is to blame. The network below has 8
-# layers, and one of them has weights 50 times as large as they should be. On every layer, a pre-hook notes the
-# standard deviation of the input, and we draw these as bars. Where the bars jump up, the layer **before** is at
-# fault.
+# layers, and one of them has weights 50 times as large as they should be. On every layer, a pre-hook notes the standard
+# deviation of the input, and we draw these as bars. If the bars jump up at some layer, the layer **before** it is at
+# fault, because its output is the input that became too large.
 #
-# Then we give first aid: one more pre-hook, on layer 4, scales the input back. This hook is registered last. Will the
-# bar of layer 4 itself become lower? Look at the code, and then guess.
+# Once we know where the numbers grow, we can give first aid: one more pre-hook, on layer 4, scales the input back. So
+# two hooks wait at the entrance of this layer. One scales the input down and one notes how large it is, and the one
+# that scales it down was registered last.
+#
+# Will the bar of layer 4 itself become lower, then? Look at the code, and then guess.
 #
 # </div>
 
@@ -686,8 +691,8 @@ with layer.register_forward_pre_hook(guard):
 # </div>
 # <div lang="en">
 #
-# A hook registered with `with_kwargs=True` receives `(module, args, kwargs)`. It can change both kinds of arguments,
-# and so it returns a pair, `(args, kwargs)`, to change the input.
+# A hook registered with `with_kwargs=True` receives `(module, args, kwargs)`. So it sees both positional and keyword
+# arguments, and it can change both. To change the input, it returns them as a pair, `(args, kwargs)`.
 #
 # This pair is easy to get wrong. Suppose somebody puts `args[0]` into it instead of `args`. `x` has 1 row and 2
 # columns, so `adder` should give `1×1`. What will it do now? **Guess first.**
@@ -732,9 +737,9 @@ for form, hook in returns.items():
 # </div>
 # <div lang="en">
 #
-# A dimension is lost, but there is no error. In section 6.5, PyTorch wrapped a single tensor into a tuple, but from a
-# hook that returns a pair it wraps nothing. It takes the tensor `args[0]` for the list of arguments, in which each
-# row is one argument.
+# The output has lost a dimension, but there was no error. In section 6.5, PyTorch wrapped a single tensor into a tuple.
+# When a hook returns a pair, PyTorch wraps nothing. It takes the tensor `args[0]` itself for the list of arguments, in
+# which each row is one argument.
 #
 # Here there happens to be just one row, and so `adder` takes this row for its input and goes on as usual. With two
 # rows, `forward` would get two arguments and fail.
@@ -760,18 +765,18 @@ for form, hook in returns.items():
 # </div>
 # <div lang="en">
 #
-# When a model misbehaves, you often want to know which keyword arguments a certain layer received. With a log, you
-# can look that up afterwards.
+# When a model misbehaves, you often want to know which keyword arguments a certain layer received. If each call is
+# written into a log, you can look that up afterwards.
 #
-# Write `log_kwargs(layer, log)`, which returns a handle. From then on, every call of the layer appends a new
-# dictionary to the list `log`, with the keyword arguments of that call.
+# Write `log_kwargs(layer, log)`, which starts such a log and returns a handle. From then on, every call of the layer
+# appends a new dictionary to the list `log`, with the keyword arguments of that call.
 #
+# - Every call counts: in `eval()`, under `no_grad`, with the same values again, and also if `forward` raises, which is
+#   when you need the log most.
+# - A call without keyword arguments appends `{}`, so that the log has an entry for each call.
 # - For a tensor, log only its shape (a tuple), to save memory. Log any other value as it is, even if it is `None`, a
 #   list or a NumPy array.
-# - A call without keyword arguments appends `{}`, so that the log has an entry for each call.
-# - Every call counts: in `eval()`, under `no_grad`, with the same values again, and also if `forward` raises, which
-#   is when you need the log most.
-# - The layer behaves as before, because you only watch.
+# - You only watch, so the layer behaves as before.
 #
 # </div>
 
@@ -866,12 +871,12 @@ except TypeError as error:
 # </div>
 # <div lang="en">
 #
-# A pre-hook also receives the module, so it can change the module as well as the input. What is that good for?
-# Suppose you want a layer whose weights are never negative.
+# Suppose you want a layer whose weights are never negative, although training may push a weight in any direction. Here
+# a pre-hook is useful in a new way. It also receives the module, so it can change the module as well as the input.
 #
-# Training may push a weight in any direction. So instead of the weight itself, we train another tensor, `weight_raw`.
-# Before each run, the hook computes its `exp()` and stores the result as the `weight` that `forward` uses. After
-# three steps of training, what are the parameters of the module? **Guess first.**
+# Instead of the weight itself, we train another tensor, `weight_raw`. Before each run, the hook computes the `exp()` of
+# `weight_raw` and stores the result as the `weight` that `forward` uses. After three steps of training, what are the
+# parameters of the module? **Guess first.**
 #
 # </div>
 
@@ -943,20 +948,22 @@ print("parameters:", [name for name, _ in layer.named_parameters()])
 # </div>
 # <div lang="en">
 #
-# The same trick with another formula gives you weight standardisation. It shifts and scales the weights of each
-# output channel until their mean is 0 and their variance, as a rule, close to 1. So however large training makes the
-# original numbers, the weights in use keep about the same size.
+# Training may make the weights of a layer larger and larger. To keep the weights in use from growing with them, you can
+# use the same trick with another formula. This is called weight standardisation. It shifts and scales the weights of
+# each output channel until their mean is 0 and their variance, as a rule, close to 1. So however large training makes
+# the original numbers, the weights in use keep about the same size.
 #
 # $\hat W=\dfrac{W-\mu}{\sqrt{\sigma^2+10^{-5}}}$
 #
 # Write `standardise(conv)`, which makes `conv` use standardised weights and returns a handle.
 #
-# - **Each output channel** has its own $\mu$ and $\sigma^2$, taken over dims `(1, 2, 3)` with `keepdim=True`, the
-#   variance with `correction=0`.
-# - What is trained is `weight_raw`, the `Parameter` that `weight` was, still frozen if it was. The bias stays.
-# - `weight` becomes a plain tensor outside `state_dict`.
+# - **Each output channel** has its own $\mu$ and $\sigma^2$. So take them over dims `(1, 2, 3)` only, with
+#   `keepdim=True`, and the variance with `correction=0`.
 # - Training changes `weight_raw`, so `weight` is recomputed from its current value before every forward, also in
-#   `eval()` or `no_grad`.
+#   `eval()` or under `no_grad`.
+# - `weight_raw` is the new name of the `Parameter` that `weight` was. It is what is trained, and if it was frozen
+#   before, it is still frozen. The bias stays as it was.
+# - `weight` is now a plain tensor that is only computed, so it is not in `state_dict`.
 #
 # </div>
 
@@ -999,10 +1006,9 @@ check("06.4", standardise)
 # PyTorch itself uses this trick. Its pruning tool `prune` registers a pre-hook that multiplies `weight_orig` by a
 # mask, and the result is `weight`.
 #
-# PyTorch has another tool for the same job, `parametrize`, which works without a hook. Why would one want that, when
-# a hook will do? Let us see what happens when a module is copied. We take two modules that have run, the `layer` of
-# section 6.11 and one made with `parametrize`, and copy each with `deepcopy`. Which of them can be copied?
-# **Guess first.**
+# PyTorch has another tool for the same job, `parametrize`, which works without a hook. Why would one want it, when a
+# hook is enough? You see the reason when a module is copied. We take two modules that have run, the `layer` of section
+# 6.11 and one made with `parametrize`, and copy each with `deepcopy`. Which of them can be copied? **Guess first.**
 #
 # </div>
 
