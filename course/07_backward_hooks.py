@@ -214,8 +214,10 @@ HookTimeline(nn.Sequential(nn.Linear(5, 3), nn.Tanh()), torch.ones(6, 5, require
 # has already fired `backward`. The reason is that the `grad_input` of `Tanh` becomes the `grad_output` of `Linear`,
 # so it has to be computed first.
 #
-# The net is a module as well, and its two events enclose those of its layers. Its `backward_pre` comes before theirs.
-# Its `backward` comes after theirs, because here the net's input needs a gradient, and that is computed last.
+# The net is a module as well, so it fires both events too. The gradient enters the net before it enters any layer
+# inside, so the `backward_pre` of the net comes before theirs. Its `backward` comes after theirs: here the net's input
+# needs a gradient, and backward has to go through all the layers before this gradient is ready. So the events of the
+# layers lie between the two events of the net.
 #
 # </div>
 #
@@ -297,21 +299,21 @@ handle.remove()
 # </div>
 # <div lang="en">
 #
-# The hook fires even if the input needs no gradient. It then receives `(None,)` as `grad_input`. There is no gradient
-# of an input to wait for, so it fires as soon as `grad_output` arrives, before `weight.grad` has been written. The same
-# goes for a whole net: if its input is data, its `backward` comes before those of its layers.
+# Yes, the hook fires even if the input needs no gradient. As nobody computes that gradient, `grad_input` is `(None,)`,
+# and the hook has nothing to wait for. It fires as soon as `grad_output` arrives, before `weight.grad` has been
+# written. The same goes for a whole net: if its input is data, its `backward` comes before those of its layers.
 #
 # If the input does need a gradient, the hook waits until `grad_input` is computed. By then, the `Linear` here has its
 # `weight.grad`.
 #
 # Sometimes such a hook waits in vain. Suppose you ask `torch.autograd.grad` for the gradient of the weight alone. Then
-# nobody computes `grad_input`, and the hook never fires.
+# nobody computes `grad_input`, and so the hook never fires.
 #
-# What about a layer with several inputs? The bilinear layer has two. If only the first needs a gradient, the entry of
-# the second is not `None`, as you might expect, but zeros.
+# A layer may also have several inputs. The bilinear layer has two. If only the first needs a gradient, you might expect
+# `None` as the entry of the second, but you get zeros.
 #
-# `grad_output` may hold a `None` as well. The attention layer returns two tensors, but the loss uses only the first, so
-# the entry of the second is `None`.
+# There may be a `None` in `grad_output` as well. The attention layer returns two tensors, but the loss uses only the
+# first. So no gradient comes back to the second, and its entry is `None`.
 #
 # </div>
 
@@ -357,15 +359,16 @@ handle.remove()
 # </div>
 # <div lang="en">
 #
-# Even without registering a full hook, you can tell what it will see. If you can, you have understood the rules above.
+# Have you understood the rules above? Then you can tell which shapes a full hook sees, even without registering one.
+# Let us turn that into a function.
 #
 # Write `grad_shapes(layer, x)`, where `layer` is an `nn.Linear` and `x` has 2 or more dimensions. It returns two
-# tuples: the shapes that a full hook sees in `grad_input`, and those that it sees in `grad_output`. Where an entry has
-# no gradient, put `None`.
+# tuples: the shapes that a full hook sees in `grad_input`, and those in `grad_output`. Where an entry has no gradient,
+# put `None`.
 #
-# - `layer` may have no bias, and it may be frozen, or only its weight may be. But `x` or a parameter always needs a
-#   gradient, so in `backward()` the hook is sure to fire.
 # - You only predict, so leave hooks, `.grad` and `requires_grad` as they were.
+# - `layer` may have no bias, and it may be frozen, or only its weight may be. But `x` or a parameter always needs a
+#   gradient, so the hook is sure to fire in `backward()`.
 #
 # </div>
 
@@ -447,14 +450,15 @@ for kind in ("backward_hook", "full_backward_hook", "full_backward_pre_hook"):
 # </div>
 # <div lang="en">
 #
-# Of the 8 numbers in `grad_output`, 2 are not `0`, one in each channel, and all three hooks see the same. For
-# `grad_input`, however, you can trust only the full hook: there it has one entry, and that is about the one input.
+# All three hooks see the same `grad_output`: of its 8 numbers, 2 are not `0`, one in each channel. For `grad_input`,
+# however, you can trust only the full hook. There it has a single entry, and this entry is about the single input.
 #
 # Why are the two numbers `0.5`? Here the L1 loss is the mean of two differences, so each difference counts for one
 # half.
 #
 # And why are they at the top left? The convolution returns `9` everywhere in one channel and `18` everywhere in the
-# other. Among equal numbers, the pool takes the first one on a CPU, and the gradient returns only to that place.
+# other, so in each window all numbers are equal. Among equal numbers, the pool takes the first one on a CPU, and the
+# gradient returns only to that place.
 #
 # </div>
 
@@ -534,15 +538,15 @@ for ax, (name, values) in zip(axes, seen.items(), strict=True):
 # </div>
 # <div lang="en">
 #
-# A max pool picks its winners in forward, and with that it has decided where the gradient will come back. So you can
-# tell these places before backward has run.
+# A max pool picks its winners in forward. With that it has also decided where the gradient will come back, because each
+# window hands it only to its winner. So you can tell these places from the maps alone, before backward has run.
 #
-# Write `pool_mask(features, size)`. It gets `features`, the maps before the pool (batch, channel, height, width), and
-# `size`, the side of a window. It returns a `torch.bool` tensor with the shape of `features`, which is `True` where
-# `grad_output` is not `0`.
+# Write `pool_mask(features, size)`, which marks these places. It gets `features`, the maps before the pool (batch,
+# channel, height, width), and `size`, the side of a window. It returns a `torch.bool` tensor with the same shape as
+# `features`, which is `True` where `grad_output` is not `0`.
 #
-# - `features` may hold any numbers, even `inf`, and need no gradient themselves.
-# - The pool drops rows and columns that fill no window.
+# - `features` may hold any numbers, even `inf`, and it needs no gradient itself.
+# - The pool drops rows and columns that do not fill a window, so no gradient comes back to them.
 # - Here, too, you only predict, so leave `features` and its `.grad` as they were.
 #
 # </div>
@@ -771,16 +775,17 @@ print(textwrap.fill(f"{caught[0].category.__name__}: {caught[0].message}", 90))
 # </div>
 # <div lang="en">
 #
-# Sometimes you want to see only what speaks for a decision, and not what speaks against it. For that, backward should
-# let only positive gradients through each ReLU.
+# Suppose you want to see only what speaks for a decision, and nothing against it. Then you let only positive gradients
+# pass back through each ReLU.
 #
-# Write `guided_relu(model)`. Once it has been called, every `nn.ReLU` in `model` passes only positive gradients in
-# backward, and negative ones become `0`. Return the handles in a list.
+# Write `guided_relu(model)`, which sets this up and returns all handles in a list. After the call, every `nn.ReLU` in
+# `model` passes only positive gradients in backward, and negative ones become `0`.
 #
-# - ReLU keeps its own rule, and a shortcut such as `h + relu(h)` stays as it is.
+# - ReLU keeps its own rule: where its input was not above `0`, no gradient passes.
+# - A shortcut such as `h + relu(h)` keeps its gradient.
 # - All this holds after `eval()` and in half precision too, and nothing may crash under `torch.no_grad()`.
-# - You will meet no `nn.ReLU` that is in place (section 7.8 is about those), and all gradients are finite.
 # - Use no legacy hooks, since their `grad_input` cannot be trusted.
+# - All gradients are finite, and no `nn.ReLU` is in place (section 7.8).
 #
 # </div>
 
@@ -867,9 +872,9 @@ for inplace, kind, place in ((False, full, 0), (True, full, 0), (True, full, 1),
 # The full hook crashes in both places, although it does nothing, and a backward pre-hook crashes as well. What goes
 # wrong?
 #
-# PyTorch has to notice when a gradient crosses the border of a layer. For that, it turns the inputs and outputs of the
-# layer into views, which share memory with the original tensors. It forbids changing these views in place, but that is
-# just what the in-place ReLU tries to do.
+# Such a hook is about a whole layer, so PyTorch has to notice when a gradient crosses the border of this layer. For
+# that, it turns the inputs and outputs of the layer into views, which share memory with the original tensors. It
+# forbids changing these views in place, and that is just what the in-place ReLU tries to do.
 #
 # A tensor hook needs no view, so it offers a way out: you use a forward hook, and let it register a tensor hook on the
 # output. For comparison, we also call `retain_grad`. Which of the two gives the gradient that the net has without the
@@ -940,9 +945,9 @@ print("in place, retain_grad:   ", retained, torch.equal(retained, wanted))
 # One trap is left. Some layers, such as `nn.Flatten`, return a view themselves, and there even the tensor hook may
 # fail, with no error to warn you.
 #
-# What happens there? When a view is changed in place, PyTorch rewrites its history, and a tensor hook from before the
-# change stays behind in the old one. The gradient that passes through the change goes by the new history and never
-# reaches this hook.
+# What happens there? When a view is changed in place, PyTorch rewrites its history. A tensor hook that was registered
+# before the change stays behind in the old history. But the gradient that passes through the change goes by the new
+# one, and so it never reaches this hook.
 #
 # So let the forward hook return `output.clone()` for such a layer. Then the in-place operation overwrites the copy, the
 # view stays as it was, and the hook fires as usual.
@@ -968,16 +973,17 @@ print("in place, retain_grad:   ", retained, torch.equal(retained, wanted))
 # <div lang="en">
 #
 # You want to see the gradient at the output of a `Linear`, but an in-place ReLU follows. There a full backward hook
-# fails, while the tensor hook does not mind. So let us turn it into a tool.
+# fails, while a tensor hook still works, as you have just seen. So let us turn it into a tool that you can use again
+# and again.
 #
-# Write `watch_output(layer, seen)`, which returns a handle. From then on, each backward pass appends the gradient of
-# the output of `layer` to the list `seen`, just as it is. You need no `clone()` here, because the output of `layer` is
-# no view.
+# Write `watch_output(layer, seen)`, which begins to watch a layer and returns a handle. From then on, each backward
+# pass appends one gradient to the end of the list `seen`. It is the gradient of the output of `layer`, just as it is.
+# You need no `clone()` here, because the output of `layer` is no view.
 #
-# - Append every gradient, even if it is all zeros, since that is worth knowing too.
-# - The same model is also run without training. So nothing may crash under `torch.no_grad()`, nor where the layer is
+# - Append every gradient, even if it is all zeros, because that is worth knowing too.
+# - You only watch, so the outputs and the gradients that flow through stay unchanged.
+# - The same model is also run without training. So nothing may crash under `torch.no_grad()`, nor when the layer is
 #   frozen and its output needs no gradient.
-# - You only watch, so outputs and gradients stay unchanged.
 #
 # </div>
 
@@ -1070,11 +1076,12 @@ print("share that comes back through a pool is at most 1/4:", most <= 0.25)
 # The picture shows the rule of each kind of layer. At most a quarter comes back through a pool, and a ReLU removes some
 # more. Then a convolution spreads the gradient over nearly all places again.
 #
-# Why only nearly? Where it is `0` even after a convolution, that is mostly along the bottom and the right edge. In
-# forward, numbers there reach only rows and columns that a later pool drops, so they have no influence on the loss.
+# Why only nearly? The places that are still `0` after a convolution lie mostly along the bottom and the right edge. In
+# forward, the numbers there reach only rows and columns that a later pool drops, and so they have no influence on the
+# loss.
 #
 # The last question comes from fine-tuning. You want one layer to go on learning, while the layers before it do not
-# move. After section 7.6, a full hook that puts zeros into `grad_input` seems to be enough. But the hook may also
+# move. After section 7.6, it seems to be enough that a full hook puts zeros into `grad_input`. But the hook may also
 # return `(None,)`, and then no gradient at all flows on from this layer. (A plain `None` changes nothing.)
 #
 # Does it matter which you choose? We try both for 5 steps of training with AdamW, which has weight decay. When will the
@@ -1155,21 +1162,21 @@ for title, returns in (("zeros", torch.zeros_like), ("None", lambda grad: None))
 # </div>
 # <div lang="en">
 #
-# In fine-tuning you may want to train a layer and keep everything before it as it is. For that, the gradient has to
-# stop at this layer.
+# In fine-tuning you sometimes want to train one layer and keep everything before it as it is. For that, the gradient
+# may come as far as this layer, but no further.
 #
-# Write `stop_gradient(layer)`, which stops it there and returns the handle. The weights of `layer` get their gradient
-# as before, while the layers before it get none. You can count on this: `layer` runs once in each forward pass, and all
-# its inputs are tensors, given by position.
+# Write `stop_gradient(layer)`, which stops the gradient there and returns the handle. The weights of `layer` get their
+# gradient as before, while the layers before it get none. You can count on this: `layer` runs once in each forward
+# pass, and all its inputs are tensors, given by position.
 #
-# - `layer` may have several inputs. No gradient passes back through any of them.
-# - The `.grad` of the layers before stays `None`. Zeros will not do, because weight decay would still move these
-#   layers.
+# - The `.grad` of the layers before stays `None`. It is not enough to fill it with zeros, because weight decay would
+#   still move these layers.
+# - `layer` may have several inputs, and no gradient passes back through any of them.
 # - You close only the way through `layer`. A shortcut around it keeps its gradient, as in `y = layer(h) + h` (section
 #   3.7).
 # - All this holds after `eval()` too.
-# - The same model is also run without training. So nothing fails if the input needs no gradient, or under
-#   `torch.no_grad()`.
+# - The same model is also run without training. So nothing may fail under `torch.no_grad()`, nor when the input needs
+#   no gradient.
 #
 # </div>
 
