@@ -120,12 +120,12 @@ for ax, way in zip(axes, ("detach()", "detach().clone()"), strict=True):
 # </div>
 # <div lang="en">
 #
-# Only `clone()` kept the output as it was at that moment. The other two versions no longer hold a single negative
-# number.
+# Only `clone()` kept the output as it was at that moment. In the other two versions, not a single negative number is
+# left.
 #
-# The version kept by `detach()` is cut off from the graph, but it still shares the memory of `output` (section 3.8).
-# The next layer is `ReLU(inplace=True)`, and it turns the negatives into `0` right there in that memory. So what we
-# kept has changed, too.
+# Why? `detach()` cuts its result off from the graph, but the memory is still that of `output` (section 3.8). The next
+# layer, `ReLU(inplace=True)`, turns the negatives into `0` right there in that memory. So what we kept has changed,
+# too.
 #
 # Why does `cpu()` not help? If a tensor is not on the CPU, for example on a GPU, `cpu()` has to copy it, and the copy
 # is safe. But our tensor was on the CPU already, so nothing was copied. Code that was right on a GPU may be wrong
@@ -242,20 +242,19 @@ for shape, [(detached, cloned)] in groups.items():  # one call in each group
 # </div>
 # <div lang="en">
 #
-# You know how to keep a feature map so that no later layer can spoil it. Now you can collect all of a model's maps in
-# one go, grouped by the shape of the kernel as above.
+# You know how to keep a feature map so that no later layer can spoil it. Now you can collect all the maps of a model in
+# one run, grouped by kernel shape as above.
 #
-# Write `conv_groups(model, x)`, which runs `model(x)` once and returns the feature maps in a dictionary. Each key is
-# the shape of a kernel (a tuple), and its value is a list of all outputs of convolutions with this shape.
+# Write `conv_groups(model, x)`, which runs `model(x)` once and returns the maps in a dictionary. Each key is the shape
+# of a kernel (a tuple), and its value is a list of all outputs of convolutions with this shape.
 #
-# - A convolution may be called more than once. Each call adds one entry to the list of its kernel shape, so the entries
-#   stand in the order of running.
 # - An entry is the output as it was at that moment, with its `dtype` unchanged and without its graph.
-# - Record every `nn.Conv2d` that runs, however deep it lies. The model itself may be a convolution, and then it counts
-#   too.
+# - A convolution may be called several times. Each call adds one entry to the list of its shape, so the entries stand
+#   in the order of running.
+# - Record every `nn.Conv2d` that runs, however deep it lies. If the model itself is a convolution, it counts too.
 # - Others go on using the model. So run the model itself and not a copy, in the mode that it is in, and do not change
 #   it, `training` included.
-# - Remove all hooks, even after an exception.
+# - Remove all hooks, even after an exception, so that none fires later.
 #
 # </div>
 
@@ -500,17 +499,17 @@ for channel in ends.values():
 # </div>
 # <div lang="en">
 #
-# To compare all channels of a layer at a glance, you can put their maps into one large picture, all on the same scale.
-# Whatever is brighter in that picture is then really larger.
+# Sometimes you want to compare all channels of a layer at a glance. For that, you put their maps side by side into one
+# large picture, all on the same scale. Then whatever is brighter in this picture really is larger.
 #
 # Write `one_scale(maps, columns)`, which puts the maps together like tiles. `maps` holds the maps of the layer and has
-# the shape `(C, H, W)`, and `columns` says how many tiles stand in a row, at most `C`. What you return is a single
-# picture of shape `(height, width)`. From the number of tiles and their size you can work out how large it has to be.
+# the shape `(C, H, W)`, and `columns` says how many of them stand in a row, at most `C`. What you return is one picture
+# of shape `(height, width)`. You can work out its size from the number of maps and the size of each.
 #
-# - Each row holds `columns` maps, from left to right and then down, without gaps. If maps run out in the last row, its
+# - The smallest number of the whole layer becomes 0 and the largest 1, however close they are. If all numbers are
+#   equal, there is nothing to stretch, and the whole picture is 0.
+# - Each row holds `columns` maps, from left to right and then down, without gaps. If the last row is not full, its
 #   unused places are 0.
-# - The layer's smallest number becomes 0 and the largest 1, however close they are. If all are equal, there is nothing
-#   to stretch, and the picture is 0.
 # - `maps` and the picture are `float32`. You only draw the maps, so do not change `maps`.
 #
 # </div>
@@ -652,15 +651,16 @@ _ = plt.axis("off")
 # </div>
 # <div lang="en">
 #
-# A picture in a file is useful only if you can read it back. So we want a function that logs pictures, then looks into
-# the file and tells you what is there.
+# A picture in a file is useful only if you can read it back. So we want a function that writes pictures, then reads the
+# file and tells you what is there.
 #
-# Write `log_maps(folder, tag, pictures)`. It gets a dictionary `pictures` from steps to pictures `(height, width)` with
-# values from 0 to 1. It writes them and returns what it has read back: a list `[(step, height, width), ...]`.
+# Write `log_maps(folder, tag, pictures)`, where `pictures` is a dictionary from steps to pictures `(height, width)`
+# with values from 0 to 1. It writes them and returns what it has read back, in a list `[(step, height, width), ...]`.
 #
-# - Write the pictures into `folder` and close the writer (`with`). Then read (`Reload()`) **all** pictures of `tag`.
+# - Write the pictures into `folder` and close the writer (`with`). Only then read (`Reload()`) **all** pictures of
+#   `tag`.
 # - `folder` may hold pictures of an earlier run. These count too, so a step may occur twice.
-# - Keep the order of `reader.Images(tag)`. Each of its items has `step`, `height` and `width`.
+# - Keep the order of `reader.Images(tag)`. Each item has `step`, `height` and `width`.
 #
 # </div>
 
@@ -820,18 +820,19 @@ print("dead channels that woke up:", (largest_values(hurt)[:, dead] > 0).any(0).
 # </div>
 # <div lang="en">
 #
-# The loss does not tell you whether a layer has dead channels, but a hook can find out. A single batch is not enough
-# for that, because a channel that is silent on one batch may respond to the next.
+# The loss does not tell you whether a layer has dead channels, but a hook can find out. It has to see more than one
+# batch for that, because a channel that is silent on one batch may respond to the next.
 #
 # Write `dead_channels(model, relu, batches)`, which looks at many batches before it judges. It runs `model` once on
-# each batch of the list `batches`, each by itself, and watches `relu`, a ReLU inside `model`. A channel is dead if it
-# is 0 in all batches, all pictures and all places. Return the numbers of the dead channels in a list, in ascending
-# order.
+# each batch of the list `batches`, each by itself. Meanwhile it watches `relu`, which is a ReLU inside `model`. A
+# channel is dead if it is 0 in all batches, all pictures and all places. Return the numbers of the dead channels in a
+# list, in ascending order.
 #
-# - For one batch, `relu` may be called several times, on `float32` maps of any size. Each of its outputs counts.
+# - A weak channel that is not 0 is alive, even at `1e-38`, because it can still learn.
+# - While one batch runs, `relu` may be called several times, and its maps may differ in size (all are `float32`). Each
+#   of its outputs counts.
 # - In-place operations may follow the `relu`. Do not let them affect the result.
-# - A weak channel that is not 0 is alive, even at `1e-38`, since it can still learn.
-# - Remove the hook, even after an exception, and do not change the model.
+# - Others go on using the model. So do not change it, and remove the hook, even after an exception.
 #
 # </div>
 
@@ -873,8 +874,8 @@ check("09.4", dead_channels)
 # <div lang="en">
 #
 # You can also get feature maps without hooks, with `create_feature_extractor` from torchvision. You name the layers
-# that you want, and it writes a new model that returns their outputs. To do so, it traces the model's `forward`, and
-# drops whatever comes later and is not needed.
+# that you want, and it writes a new model that returns their outputs. To do so, it traces the `forward` of the original
+# model. Later layers that are not needed for these outputs are dropped.
 #
 # A name stands for one **call** of a layer. If `relu` is called more than once, for example, its second call has the
 # name `relu_1`.
@@ -1011,21 +1012,21 @@ print("the same convolution:", extractor.get_submodule("features.0") is model.fe
 # </div>
 # <div lang="en">
 #
-# An extractor may give you feature maps that were overwritten, and it does not say so. But a hook can copy the output
-# of a layer as soon as the layer has run, and nothing overwrites that copy. Compare the two, and you know which maps
-# were overwritten.
+# An extractor may give you feature maps that were overwritten, and it does not tell you. But a hook can copy the output
+# of a layer as soon as it has run, and nothing overwrites that copy. Compare the two, and you know which maps were
+# overwritten.
 #
-# Write `disagreement(model, x, names)`. First use hooks to take the output of each layer in `names` as it is when the
-# layer has just run. Then take the same `names` with **one** extractor. Return a dictionary from each name to the
-# largest absolute difference between the two.
+# Write `disagreement(model, x, names)`. First use hooks to take the output of each layer in `names` right after the
+# layer has run. Then take the same `names` with **one** extractor. Return a dictionary from each name to the largest
+# absolute difference between the two.
 #
-# These models draw no random numbers, so the two should agree. Where they differ, the extractor's version was
-# overwritten. With the AlexNet above, `features.0` and `features.3` together give 4.08 and 0.
+# These models draw no random numbers, so the two should agree. If they differ, the extractor's version was overwritten.
+# With the AlexNet above, `features.0` and `features.3` together give 4.08 and 0.
 #
-# - Each difference is a number (or a tensor that holds one number), not rounded.
+# - Each difference is a number (or a tensor that holds one number), not rounded, since tiny ones count.
+# - Do not change the model, and leave none of your hooks on it.
 # - Each module in `names` runs just once.
 # - You may run the model any number of times: it never changes `x`, and all its layers are in one mode.
-# - Do not change the model, and leave none of your hooks on it.
 #
 # </div>
 
