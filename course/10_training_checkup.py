@@ -126,8 +126,8 @@ for run in options:
 # </div>
 # <div lang="en">
 #
-# The output of a layer has many numbers, and a single one, such as their mean, is easier to read. Should a hook compute
-# it at once, or may it keep the output for later?
+# A layer returns far too many numbers to read, so we reduce them to a single one, such as their mean. A hook can
+# compute this mean at once. Or it can keep the output, and we compute the mean later. Does it matter which?
 #
 # Let us try both on an untrained ResNet-50. Every child gets a forward hook, which records the mean of the output under
 # the name of the child, and also keeps the output tensor itself, in `kept`. After the forward pass we compute the means
@@ -171,11 +171,11 @@ for name, mean in means.items():
 # <div lang="en">
 #
 # The two sets of means do not agree everywhere. The `relu` behind `bn1` works in place, so it overwrote the output of
-# `bn1`, whose mean went from 0.00 to 0.36. `detach()` drops the graph but keeps the same memory. A number that is
-# computed inside the hook cannot be overwritten, and it takes hardly any memory.
+# `bn1`, whose mean rose from 0.00 to 0.36. `detach()` drops the graph but keeps the same memory. A number computed
+# inside the hook cannot be overwritten, and it takes hardly any memory.
 #
-# On a GPU this has a price, since `.item()` waits until the GPU is done. If you want many numbers there, keep
-# 0-dimensional tensors and read them at the end of the step.
+# On a GPU, however, `.item()` waits until the GPU is done. If you want many numbers, keep 0-dimensional tensors and
+# read them at the end of the step.
 #
 # </div>
 #
@@ -194,13 +194,13 @@ for name, mean in means.items():
 # </div>
 # <div lang="en">
 #
-# A table of such means is useful for other models as well, so make it a function. Write `child_means(model, x)`, which
-# runs `model(x)` once and returns a dictionary from each child's name to the mean of its output.
+# You will need such tables for other models too, so make it a function. Write `child_means(model, x)`, which runs
+# `model(x)` once and returns a dictionary from each child's name to the mean of its output.
 #
-# - Each mean is a Python number, in the order in which the children ran (each runs once).
-# - Run the model in its present mode, training or evaluation, and leave it as it was: an instrument should not change
-#   what it measures.
-# - Remove the hooks even after an exception, which goes on to the caller.
+# - Run the model in its present mode, training or evaluation, and leave it as it was, because an instrument should not
+#   change what it measures.
+# - Remove your hooks even after an exception, which goes on to the caller, so that the next run starts clean.
+# - List the children in the order in which they ran (each runs once), each mean as a Python number.
 #
 # </div>
 
@@ -243,9 +243,10 @@ check("10.1", child_means)
 # </div>
 # <div lang="en">
 #
-# After the activations, we turn to the gradients. In which order do they arrive at the parameters? We continue with the
-# same `out`, followed by cross-entropy. The forward pass is already over, and only now do we put a tensor hook on every
-# parameter of the ResNet-50. That is not too late, because the hooks of a parameter fire in the backward pass.
+# So far we have looked at activations. Now we turn to the gradients: in which order do they reach the parameters? We
+# take the `out` of the last section and compute its cross-entropy loss. By now the forward pass is over, but it is not
+# too late to put a tensor hook on every parameter of the ResNet-50, because the hooks of a parameter fire only in the
+# backward pass.
 #
 # Will the order be simply the list of parameters, reversed? **Guess first**, and then see which parameter's gradient
 # arrives first, and which one last.
@@ -312,17 +313,19 @@ print("the list of parameters, reversed:", [name for name, _ in arrived] == name
 # </div>
 # <div lang="en">
 #
-# The second instrument is for gradients. It shows which parameters receive one in a backward pass, in which order, and
-# with which mean.
+# The second instrument is for gradients. When a model does not learn, you want to know which of its parameters receive
+# a gradient at all, in which order, and with which mean.
 #
-# Write `gradient_means(model, loss)`. When it is called, the forward pass is over. It attaches hooks, calls
-# `loss.backward()` once, and takes the hooks off again. Return a list of `(name, mean)` in the order in which the
-# gradients arrive.
+# Write `gradient_means(model, loss)`, which records this for one backward pass. When it is called, the forward pass is
+# over. It attaches hooks, calls `loss.backward()` once, and takes the hooks off again. It returns a list of
+# `(name, mean)` in the order in which the gradients arrive.
 #
-# - Each mean is a Python number and belongs to the gradient of **this** pass.
+# - Each mean is a Python number and belongs to the gradient of **this** pass alone, because earlier passes may have
+#   left something in `.grad`.
+# - Let `.grad` accumulate as usual, so that your function does not disturb the training. For some parameters it is
+#   still `None` before the pass.
 # - Skip frozen parameters, because they receive no gradient.
-# - Let `.grad` accumulate as usual. For some parameters it is still `None` before the pass.
-# - Nobody is going to differentiate the gradients, so build no new computation graph.
+# - Build no new computation graph, because nobody is going to differentiate the gradients.
 #
 # </div>
 
@@ -372,8 +375,9 @@ check("10.2", gradient_means)
 # </div>
 # <div lang="en">
 #
-# A forward hook can look at activations, and a tensor hook at gradients. Now we combine both in one tool. At every step
-# it records three numbers for each of the 4 blocks, and each number shows another kind of trouble:
+# To find out what is wrong with a run, we want to see its activations and its gradients side by side. A forward hook
+# can look at the first and a tensor hook at the second, so we combine both in one tool. At every step it records three
+# numbers for each of the 4 blocks, each for another kind of trouble:
 #
 # - the share of the activation that is 0, which shows whether ReLUs have fallen silent;
 # - the share of it that is `nan`;
@@ -473,9 +477,10 @@ plot(dict.fromkeys(options, ""))
 # <div lang="en">
 #
 # We begin with D, because a `nan` can be traced to its origin. The `block1` of D starts with an additional layer,
-# `contrast`, which subtracts the mean of a picture and divides by its standard deviation. Convolution, batch
-# normalisation and ReLU follow. One of the 30 pictures is black. Which share of the output of `block1` will be `nan`?
-# **Guess first**, and then see whether the `nan` goes away when all pictures of the next step are fine.
+# `contrast`, which subtracts the mean of a picture and divides by its standard deviation. Behind it come convolution,
+# batch normalisation and ReLU, as usual. Now suppose that one of the 30 pictures is black. Which share of the output of
+# `block1` will be `nan`? **Guess first**, and then see whether the `nan` goes away when all pictures of the next step
+# are fine.
 #
 # </div>
 
@@ -558,18 +563,18 @@ for title, net, x in (("black picture", make("D"), dark), ("after the run", trai
 # </div>
 # <div lang="en">
 #
-# The loss only tells you that there is a `nan`. Which module made it? The first one, in the order of running, whose
-# input was still clean but whose output is not.
+# The loss tells you that there is a `nan`, but to repair the model you must know which module made it. It is the first
+# to run whose input was clean but whose output is not.
 #
-# Write `first_nan(model, x)`, which runs `model(x)` once. Look only at the modules without children, in the order in
-# which they **run**. Return the name of the first one that has no `nan` in its input but some in its output, or `None`
-# if there is no such module.
+# Write `first_nan(model, x)`, which runs `model(x)` once. It looks only at modules without children, in the order in
+# which they **run**. It returns the name of the first one that has no `nan` in its input but some in its output, or
+# `None` if there is none.
 #
-# - Each module has a single input and does not change it in place. But the `forward` of a container may change the
-#   output of a module in place later, for example by `out += identity`.
-# - Some modules run twice.
-# - Run the model in the mode that it is in, and leave it as it was.
-# - Remove your hooks at the end, even after an exception.
+# - Each module has a single input and does not change it in place. But the `forward` of a container may change a
+#   module's output in place later, for example by `out += identity`.
+# - Some modules run twice, and each run counts.
+# - Run the model in its present mode and leave it as it was, as an instrument should.
+# - Remove your hooks even after an exception, so that the next run starts clean.
 #
 # </div>
 #
@@ -580,8 +585,8 @@ for title, net, x in (("black picture", make("D"), dark), ("after the run", trai
 # </div>
 # <div lang="en">
 #
-# The modules of real models may have several inputs, take and return tuples, or overwrite an input in place. There you
-# would check all inputs in a forward pre-hook, before the module runs.
+# Real modules may have several inputs, take and return tuples, or overwrite an input in place. There, check all inputs
+# in a forward pre-hook, before the module runs.
 #
 # </div>
 
@@ -673,19 +678,19 @@ for title, (losses, seen) in shown.items():
 # </div>
 # <div lang="en">
 #
-# The gradient of B shrinks by far more than 64: by `block1` it has become about 4000 times smaller.
+# It is far more than 64: at `block1` the gradient of B is about 4000 times smaller.
 #
-# The last two rows separate the causes. Without batch normalisation, the gradient shrinks 122 times, because the
-# default initial weights are small, and the loss does not fall. With sigmoid alone it is 14 times, and the model
-# learns, though slowly. Only both together reach thousands.
+# The last two rows separate the two causes. If we only remove batch normalisation, the gradient shrinks 122 times,
+# because the default initial weights are small, and the loss does not fall. If we only use sigmoid, it shrinks 14
+# times, and the model learns, though slowly. Only both together reach thousands.
 #
-# Even in A there is a factor of 6, because earlier maps spread the gradient over more pixels. So we call a gradient
-# vanishing only if it is over 100 times smaller than that of the last block. At step 0, of the five runs, only B's
-# `block1` and `block2` are that small. The `none` of E is for section 10.8.
+# Even the healthy A has a factor of 6, because earlier maps spread the gradient over more pixels. So we call a gradient
+# vanishing only if it is over 100 times smaller than the last block's. At step 0, of the five runs, only `block1` and
+# `block2` of B are that small. The `none` of E is for section 10.8.
 #
-# Would Adam save B? It divides a gradient by its own size, so a tiny one should not trouble it. We train B under Adam
-# at a rate of 0.003. How far will its first step move the weights of `block1`? **Guess first**, and then see whether
-# the loss has fallen after 300 steps.
+# Would Adam save B? It divides a gradient by its own size, so a tiny one should do no harm. We train B with Adam at a
+# rate of 0.003. How far will its first step move the weights of `block1`? **Guess first**, and then see the loss after
+# 300 steps.
 #
 # </div>
 
@@ -757,17 +762,18 @@ for name, rate, options_ in (("SGD", 0.1, {"momentum": 0.9}), ("Adam", 0.003, {}
 # </div>
 # <div lang="en">
 #
-# With many layers, a list of names is easier to read than a figure. Write `vanishing(model, x, target, ratio)`, which
-# finds the layers where almost nothing of the gradient is left.
+# With many layers, a figure has more lines than you can read, and a list of names is easier. Write
+# `vanishing(model, x, target, ratio)`, which finds the layers where almost nothing of the gradient is left.
 #
 # Run one backward pass from the loss `F.cross_entropy(model(x), target)`. Every child (`named_children()`) then has a
-# gradient at its output, and the size of that gradient is `grad.abs().mean()`. The child that ran **last** sets the
-# standard. Find the children whose size is below `ratio` times that of the last one, and return a list of their names
-# in the order in which they ran.
+# gradient at its output, and the size of that gradient is `grad.abs().mean()`. A size is small only in comparison, so
+# the child that ran **last** sets the standard. Find the children whose size is below `ratio` times that of the last
+# one, and return a list of their names in the order in which they ran.
 #
-# - Some ReLUs work in place.
-# - Run the model in the mode that it is in, and leave everything but `.grad` as it was.
-# - Take your hooks off at the end, even after an exception.
+# - Some ReLUs work in place and overwrite the output of the child before them. What counts for that child is still the
+#   gradient at its own output, in front of the ReLU.
+# - Run the model in its present mode and leave everything but `.grad` as it was, because you only want to examine it.
+# - Remove your hooks even after an exception, so that the next run starts clean.
 #
 # </div>
 
@@ -985,9 +991,9 @@ plot(
 # </div>
 # <div lang="en">
 #
-# Even with a good learning rate, a single step may meet very large gradients, and the remedy is to clip them.
-# `clip_grad_norm_` computes **one** norm of the gradients of all parameters, and if it is too large, scales all of them
-# by the same factor.
+# Even with a good learning rate, one step may meet gradients so large that it goes much too far. The usual remedy is to
+# clip them. `clip_grad_norm_` computes **one** norm of the gradients of all parameters, and if this norm is too large,
+# it scales all of them by the same factor.
 #
 # Could hooks do that as well? Below, the gradient of `a` is `[3, 4]`, that of `b` is `[12]`, and the limit is 6.5.
 # First we call `clip_grad_norm_`. Then we put a tensor hook on every parameter, and each hook clips its own gradient
@@ -1066,10 +1072,11 @@ handle.remove()
 # </div>
 # <div lang="en">
 #
-# Clipping needs the true gradients, and in mixed precision you do not always see them. To keep small gradients from
-# becoming 0 in float16, `GradScaler` multiplies the loss by a scale, and divides the gradients by it again before the
-# step. Below, the scale is 1024 and the true gradient is 2. Which gradient will a tensor hook see? **Guess first**, and
-# then see what the hook of the optimizer finds.
+# Clipping needs the true gradients, but in mixed precision you do not always see them. The reason is that very small
+# gradients would become 0 in float16. To prevent this, `GradScaler` multiplies the loss by a scale, which makes all
+# gradients larger, and before the step it divides the gradients by the same scale again. Below, the scale is 1024 and
+# the true gradient is 2. Which gradient will a tensor hook see? **Guess first**, and then see what the hook of the
+# optimizer finds.
 #
 # </div>
 
@@ -1128,12 +1135,13 @@ print("step pre-hook, optimizer with fused: ", seen[3])
 # <div lang="en">
 #
 # Clipping is easily forgotten in a training loop, so let a hook of the optimizer take care of it. Write
-# `clip_before_step(optimizer, max_norm)`. From this call on, before each `step()` of the optimizer, all its parameters
-# are clipped as `clip_grad_norm_` does it (you may call that function). Return the handle. After its `remove()`,
-# nothing is clipped any more.
+# `clip_before_step(optimizer, max_norm)`. After this one call, all parameters of the optimizer are clipped before each
+# `step()`, as `clip_grad_norm_` does it (you may call that function). Return the handle, so that clipping can be
+# switched off: after `remove()`, nothing is clipped any more.
 #
+# - The parameters may be in several groups, and groups that are added later count too, because all gradients are
+#   measured together.
 # - Some parameters may have a `.grad` of `None`. There is nothing to clip there, so leave it `None`.
-# - The parameters may be in several groups, and groups that are added later count too.
 #
 # </div>
 
