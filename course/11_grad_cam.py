@@ -37,9 +37,9 @@ LanguageToggle()
 # </div>
 # <div lang="en">
 #
-# Which of 6 shapes is in a picture? In lesson 10 we trained a network of the kind `SmallCNN` to tell. Its 4 blocks of
-# convolutions look for features, a global average pool takes the mean of every map, and from these means a linear
-# layer computes a score for each shape.
+# Which of 6 shapes is in a picture? In lesson 10 we trained a network of the kind `SmallCNN` to answer this. First, its
+# 4 blocks of convolutions look for features. Then a global average pool takes the mean of every feature map. Finally, a
+# linear layer turns these means into a score for each shape.
 #
 # Such a score, before any softmax, is called a **logit**. The class with the largest logit is the answer of the
 # network.
@@ -117,13 +117,13 @@ ax.set_axis_off()
 # </div>
 # <div lang="en">
 #
-# To point at something, we have to go back to a layer in which places have not been lost yet. `block4` is such a
-# layer: it returns 64 feature maps of 8×8. But which of these channels speak for the cross? The gradient can tell,
-# because it says how sensitive the logit of the cross is to each place.
+# To point at something, we have to go back to a layer that still knows where things are. `block4` is such a layer: it
+# returns 64 feature maps of 8×8. But which of these channels speak for the cross? The gradient can tell, because it
+# says how sensitive the logit of the cross is to each place of each map.
 #
-# So we need both, the maps and the gradient. The maps are there in forward, but the gradient comes only in backward.
-# That is why the forward hook below does two things. It keeps the maps, and it registers a tensor hook on `output`.
-# When backward gets there, the tensor hook receives the gradient (section 7.8).
+# So we need both, the maps and the gradient. The maps are there in the forward pass, but the gradient comes only in the
+# backward pass. That is why the forward hook below does two things. It keeps the maps, and it registers a tensor hook
+# on `output`. When the backward pass gets there, the tensor hook receives the gradient (section 7.8).
 #
 # Each channel has 64 places, and each place has a gradient of its own. **Guess first**: are these 64 gradients equal?
 #
@@ -181,9 +181,9 @@ print("the head's own weights, divided by 64:", same)
 # </div>
 # <div lang="en">
 #
-# We started backward from the logit of the cross. Could we also have started from its probability, or from the loss
-# that training uses? To compare the three, we put their gradients with respect to the 6 logits into three rows.
-# **Guess first**: in which rows does the triangle play a part?
+# We started the backward pass from the logit of the cross. Could we also have started it from the probability of the
+# cross, or from the loss that training uses? To compare the three, we put their gradients with respect to the 6 logits
+# into three rows. **Guess first**: in which rows does the triangle play a part?
 #
 # </div>
 
@@ -214,13 +214,14 @@ print(Table(["gradient of", *CLASSES], rows))
 # Only the row of the logit asks about the cross alone. In the rows of the probability and the loss, the triangle
 # plays a part as well. A probability also rises if the triangle is pushed down, and that is not what we want to know.
 #
-# There is another reason. The probability of the cross is near 1 already, so its gradient has faded to 0.03. The loss
-# has faded as much, and its sign is reversed: it falls when the cross gains.
+# There is another reason. The probability of the cross is already near 1, so it can hardly rise any more, and its
+# gradient has faded to 0.03. The gradient of the loss has faded just as much, and its sign is reversed, because the
+# loss falls when the cross gains.
 #
-# Can several pictures share one backward pass? Each of them needs the gradient of the logit of its own class, and
-# `logits.gather(1, labels[:, None])` takes just that one from every picture. We add up those of two pictures and run
-# backward once. Then we compare the result with what each picture gets alone, in eval mode and in train mode. **Guess
-# first**: in which mode do the gradients of the two pictures mix?
+# So far we have asked about one picture. Can several pictures share one backward pass? Each needs the gradient of the
+# logit of its own class, and `logits.gather(1, labels[:, None])` takes just that logit from every picture. We add up
+# those of two pictures and run backward once. Then we compare the result with what each picture gets alone, in eval
+# mode and in train mode. **Guess first**: in which mode do the gradients of the two pictures mix?
 #
 # </div>
 
@@ -280,14 +281,14 @@ for net in (model, copy.deepcopy(model).train()):
 # </div>
 # <div lang="en">
 #
-# With the weight of each channel we can soon draw heat maps. So let us turn the step that finds the weights into a
-# function, which takes a whole batch of pictures at once.
+# A heat map needs the weight of each channel. So let us turn the step that finds them into a function, which takes a
+# whole batch of pictures at once.
 #
-# Write `channel_weights(model, layer, images, labels)`. It returns a tensor of `N×C`: the gradient of
-# `logits[i, labels[i]]` with respect to the output of `layer`, averaged over height and width. `layer` is a module of
-# `model` that does not work in place itself, and nothing overwrites its output later.
+# Write `channel_weights(model, layer, images, labels)`. It takes the gradient of `logits[i, labels[i]]` with respect to
+# the output of `layer`, averages it over height and width, and returns these weights as a tensor of `N×C`.
 #
-# The model will be used again, so leave no hook behind and the mode (`training`) as it was; `.grad` may change.
+# - The model will be used again, so leave no hook behind and the mode (`training`) as it was; `.grad` may change.
+# - `layer` is a module of `model` that does not work in place itself, and nothing overwrites its output later.
 #
 # </div>
 
@@ -328,9 +329,9 @@ check("11.1", channel_weights)
 # </div>
 # <div lang="en">
 #
-# With maps and weights at hand, only one step is missing. **Grad-CAM** stands for gradient-weighted class activation
-# mapping, and the name says it all: multiply the feature map of each channel by its weight, add them all up, and cut
-# off what is negative.
+# Now we have the maps, which say where something is, and the weights, which say how much each channel speaks for the
+# class. Only one step is missing: multiply the feature map of each channel by its weight, add them all up, and cut off
+# what is negative. This is **Grad-CAM**, which stands for gradient-weighted class activation mapping.
 #
 # $L = \mathrm{ReLU}(\sum_c w_c A_c)$
 #
@@ -425,12 +426,12 @@ print("bilinear:", tuple(maps.shape), "to", tuple(enlarged.shape))
 # </div>
 # <div lang="en">
 #
-# Without `mode` we get the nearest neighbour, `nearest`. It repeats every number, so the map consists of blocks.
-# `linear` passes gradually between the numbers, and the peak stays where it was. `align_corners=True` pulls the first
-# and last number to the borders, and the peak moves.
+# Without `mode` we get `nearest`, which repeats every number, so the map consists of blocks. `linear` passes gradually
+# between the numbers, and the peak stays. `align_corners=True` pulls the outer numbers to the borders, and the peak
+# moves.
 #
-# Why does `relu()` come first? Linear enlarging mixes neighbouring numbers. If a negative number is still there, it
-# leaks into the places beside it, and 0.75 becomes 0.50.
+# `relu()` comes first because linear enlarging mixes neighbours: a negative number leaks into the places beside it, and
+# 0.75 becomes 0.50.
 #
 # For pictures use `bilinear`, which is `linear` in both directions. It takes only `N×C×H×W`, so keep the channel
 # dimension in the sum.
@@ -455,15 +456,15 @@ print("bilinear:", tuple(maps.shape), "to", tuple(enlarged.shape))
 # </div>
 # <div lang="en">
 #
-# Now put the three steps together. Given pictures and a class for each, your function shows where the network looks.
+# Put the three steps together: given pictures and a class for each, your function shows where the network looks.
 #
 # Write `grad_cam(model, layer, images, labels)`. It takes the weighted sum, then `relu()`, then enlarges bilinearly,
 # and returns `N×H×W`, as high and as wide as `images`.
 #
+# - Keep the maps as `layer` returned them: it need not be a ReLU, and its output may be overwritten in place later.
 # - Do not scale the values, so that maps can be compared.
-# - The result carries no graph.
-# - `layer` need not be a ReLU, and its output may be overwritten in place later.
-# - Leave no hook behind and `training` as it was; `.grad` may change.
+# - The result carries no graph, because nobody will differentiate it.
+# - Leave no hook behind and `training` as it was, for the next use; `.grad` may change.
 #
 # </div>
 
@@ -660,14 +661,15 @@ print(f"classified correctly: {right_class.float().mean():.3f}")
 # </div>
 # <div lang="en">
 #
-# To say in a number how well maps point, let us write the pointing game as a function.
+# We want to say in a number how well maps point, so that it does not depend on who looks at them. So let us write the
+# pointing game as a function.
 #
-# Write `hit_rate(cams, boxes)`. It returns the share of maps whose highest point lies in the box, one number from 0
-# to 1. `cams` is `N×H×W`, and `boxes` is `N×4`.
+# Write `hit_rate(cams, boxes)`, where `cams` is `N×H×W` and `boxes` is `N×4`. It finds the highest point of each map
+# and returns the share of maps whose highest point lies in the box, as one number from 0 to 1.
 #
-# - Maps may hold negative numbers.
-# - Where several points are equally high, either all of them lie in the box or none, so you may take any of them.
+# - Maps may hold negative numbers, so the highest point is not always the one with the largest absolute value.
 # - The maps of the check are not square, so if you take `x` and `y` in the wrong order, it will show.
+# - Where several points are equally high, either all of them lie in the box or none, so you may take any of them.
 #
 # </div>
 
@@ -802,9 +804,10 @@ for (name, maps), panels in zip(cams.items(), axes, strict=True):
 # </div>
 # <div lang="en">
 #
-# So far the maps have only confirmed what we hoped for. But they are of most use for finding faults, so let us make
-# one. Suppose somebody hands you pictures of hearts and circles, in which every heart has a white sticker in the
-# upper left corner, from row and column 2 up to 14, away from the shape. What will a network learn from them?
+# So far the maps have only confirmed what we hoped for. But they are most useful when something is wrong, so let us
+# make a network with a fault. Suppose somebody hands you pictures of hearts and circles. Every heart has a white
+# sticker in the upper left corner, from row and column 2 up to 14, where it covers no part of the shape. What will a
+# network learn from these pictures?
 #
 # </div>
 
@@ -916,9 +919,10 @@ except NotImplementedError:
 # </div>
 # <div lang="en">
 #
-# We took the sticker away to see whether the answer changes, and the same experiment can be made with channels. A
-# gradient is only a prediction: it says that channels with large weights matter. To see whether that is true, switch
-# one off. A forward hook sets the channel to 0 and returns the new output (section 5.6). How far does the logit fall?
+# In the last section we took the sticker away to see whether the answer changes. The same experiment can be made with a
+# channel. A gradient is only a prediction: it says that channels with large weights matter. To see whether that is
+# true, we switch one off. A forward hook sets the channel to 0 and returns the new output (section 5.6). How far does
+# the logit fall?
 #
 # </div>
 
@@ -940,15 +944,17 @@ except NotImplementedError:
 # </div>
 # <div lang="en">
 #
-# As a function, this experiment can be repeated at any layer and for any channel.
+# How much does a channel matter? You can find out by switching it off and measuring what the network loses. As a
+# function, this experiment can be repeated at any layer and for any channel.
 #
 # Write `channel_effect(model, layer, channel, images, labels)`. It returns a tensor of `N` numbers that says how far
-# the `logits[i, labels[i]]` of each picture falls: its usual value minus its value with `channel` switched off.
+# the `logits[i, labels[i]]` of each picture falls: its usual value minus its value with `channel` switched off, that
+# is, set to zero in the output of `layer`.
 #
 # - Do not change `output` in place, because another hook may have kept it.
-# - The model should be the same after the experiment. Leave the parameters, their `.grad` and `training` alone, and
-#   leave no hook behind.
-# - What follows `layer` need not be a ReLU.
+# - The model should be the same after the experiment as before. So leave the parameters, their `.grad` and `training`
+#   alone, and leave no hook behind.
+# - What follows `layer` need not be a ReLU, so a large negative value cannot stand for zero.
 #
 # </div>
 
@@ -990,12 +996,12 @@ check("11.4", channel_effect)
 # </div>
 # <div lang="en">
 #
-# Now let us see how good the predictions are, on the joined picture and for the cross. The experiment switches off
-# one channel at a time, and notes how far the logit falls.
+# A prediction is worth something only if the experiment confirms it. So let us compare the two on the joined picture,
+# for the cross. The experiment switches off one channel at a time and notes how far the logit falls.
 #
-# There are two predictions. The first has one weight per channel, as Grad-CAM does: channel $c$ contributes $w_c$
-# times the sum of $A_c$ over all places. The second takes no average. It multiplies gradient and $A_c$ place by place
-# and adds up the products.
+# We test two predictions. The first has one weight per channel, as Grad-CAM does: channel $c$ contributes $w_c$ times
+# the sum of $A_c$ over all places. The second takes no average. Instead, it multiplies gradient and $A_c$ place by
+# place and adds up the products.
 #
 # We do this at `block4`, and again at `block2`, earlier in the network. A prediction is judged by its correlation with
 # the experiment: 1 means that the two rise and fall together, and 0 that there is no such tendency. **Guess first**:
@@ -1114,10 +1120,10 @@ GradCamPlayground(
 # </div>
 # <div lang="en">
 #
-# There is no secret in the `record` of lesson 05: it does what you have just done, with the same hooks, and you can
-# begin to read it in [`hookedu/hooks/capture.py`](../hookedu/hooks/capture.py); the hooks themselves are in `taps.py`
-# beside it. With `gradients=True` it keeps both maps and gradients, so Grad-CAM, up to the enlarging, takes only a few
-# lines with it.
+# The `record` of lesson 05 has no secret: it does what you have just done, with the same hooks. You can begin to read
+# it in [`hookedu/hooks/capture.py`](../hookedu/hooks/capture.py), and the hooks themselves are in `taps.py` beside it.
+# With `gradients=True` it keeps both maps and gradients, so with its help Grad-CAM, up to the enlarging, takes only a
+# few lines.
 #
 # Although all hooks have come off, the model is not what it was, because every `backward()` added to the `.grad` of
 # its parameters. So before you train on, call `model.zero_grad()`.
