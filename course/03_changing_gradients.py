@@ -650,7 +650,7 @@ print("returned, mine:", held["mine"].tolist(), " _version:", held["mine"]._vers
 # Why was there no harm in the two examples of 3.5? There the hook received a tensor that had just been computed and
 # that nobody else held.
 #
-# Now **make the gradient of `b` wrong on purpose**. Below is `a + b` again. Click on a tensor to hang a hook on it, on
+# Now **make the gradient of `b` wrong on purpose**. Below is `a + b` again. Click on a tensor to register a hook on it, on
 # any tensor but `b`. A spoiled gradient turns red. When you have managed that, find a place where the very same hook
 # spoils nobody's gradient.
 #

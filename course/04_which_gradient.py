@@ -198,7 +198,7 @@ GradientFlow(c, {"a": a, "b": b, "c": c})
 # reached `c` was 1, the hook turned it into 3, and 3 is what flowed on to both inputs. That is why `a.grad` is
 # $3 \cdot 13 = 39$ and `b.grad` is $3 \cdot 7 = 21$.
 #
-# **Try it**: if you hang a second hook on `c` in the picture above, one that doubles, will the gradient of `a` be 52 or
+# **Try it**: if you register a second hook on `c` in the picture above, one that doubles, will the gradient of `a` be 52 or
 # 78? Click and see.
 #
 # <details><summary>Why</summary>78. Registered later, the second hook runs later: it receives 3 and hands on 6, and 6 · 13 = 78. Had it run first, the result would be (2 + 2) · 13 = 52.</details>

@@ -296,7 +296,7 @@ _ = ax.set_ylabel("layer")
 # 写 `in_order(events)`，把给出的事件排成触发的次序，作为列表返回。`events` 里是打乱了的 `(kind, layer)`，来自一串没有偏置的 `Linear`。层号从 `0` 起，`kind` 用 8.1 的名字。
 #
 # - 只有第 `0` 层有 `input_grad`。别的层，输入就是前一层的输出，那个梯度只算作前一层的 `output_grad`。
-# - 不多也不少；给出的可能缺了一些。
+# - 给出的事件可能缺了几个。缺的不用补，给了哪些，就返回哪些。
 # - `events` 可以就地排序，但一个也不能取走。
 #
 # </div>
@@ -436,7 +436,7 @@ with (
 #
 # <div lang="zh">
 #
-# `forward` 抛出异常时，普通的前向钩子不触发。注册时用了 `always_call=True`，钩子就照样触发，收到的 `output` 是 `None`。但是，你中断单元时的 `KeyboardInterrupt` 不算，那时它也不触发。
+# `forward` 抛出异常时，普通的前向钩子不触发。注册时用了 `always_call=True`，钩子就照样触发，收到的 `output` 是 `None`。但是，你中断单元格时的 `KeyboardInterrupt` 不算，那时它也不触发。
 #
 # 全局钩子先于模块自己的钩子触发，`prepend=True` 也越不过去。
 #
@@ -589,7 +589,7 @@ print("attributes as before:", attributes == now)
 #
 # <div lang="zh">
 #
-# 检查别人的模型，不该留下痕迹。请把上面的单元改成这样的工具。
+# 检查别人的模型，不该留下痕迹。请把上面的单元格改成这样的工具。
 #
 # 写 `output_shapes(model, x)`。它运行一次 `model(x)`，返回一个字典：键是每个直接子模块的名字，值是它输出的形状（元组或列表）。这里每个子模块恰好运行一次。
 #
@@ -901,7 +901,7 @@ check("08.3", remove_leaked)
 #
 # <div lang="zh">
 #
-# 8.6 节里，单元每运行一次，就多叠一个钩子。要避免这个毛病，可以把句柄放在单元之外，注册新的钩子之前先取下旧的。
+# 8.6 节里，单元格每运行一次，就多叠一个钩子。要避免这个毛病，可以把句柄放在单元格之外，注册新的钩子之前先取下旧的。
 #
 # 写 `register_once(handles, name, module, hook)` 来做这件事。字典 `handles` 按名字存着句柄。如果里面已有 `name`，就先取下那个钩子。然后把前向钩子 `hook` 挂到 `module` 上，把句柄存进 `handles[name]`，并返回它。
 #
@@ -1136,7 +1136,7 @@ torch.compiler.reset()
 #
 # 不必给每个模块都挂上钩子。一个全局的前置钩子，看得见每个左括号；一个全局的前向钩子，看得见每个右括号。连 `model.modules()` 不认识的模块，它们也看得见。
 #
-# 但是要当心两种情形。`forward` 抛出异常时，它的右括号看不见（8.3 节）。在早已编译好的代码里面，什么括号都看不见（8.9 节）。
+# 但是要当心三种情形。`forward` 抛出异常时，它的右括号看不见（8.3 节）。走快速路径时，里面的模块根本没有被调用，也就没有括号（8.7 节）。在早已编译好的代码里面，什么括号都看不见（8.9 节）。
 #
 # </div>
 # <div lang="en">
@@ -1148,8 +1148,9 @@ torch.compiler.reset()
 # You need not hook every module for this. One global pre-hook sees each bracket open, and one global forward hook sees
 # it close. They even see modules that `model.modules()` does not know.
 #
-# Two cases can mislead you. If `forward` raises an exception, you do not see its bracket close (section 8.3). And
-# inside code that was compiled before, you see no bracket at all (section 8.9).
+# Three cases can mislead you. If `forward` raises an exception, you do not see its bracket close (section 8.3). On a
+# fast path, the modules inside are not called and have no brackets (section 8.7). And inside code that was compiled
+# before, you see no bracket at all (section 8.9).
 #
 # </div>
 
@@ -1222,7 +1223,7 @@ check("08.5", outline)
 # <div lang="zh">
 #
 # 1. `Linear` 这样的层，事件的次序是：`forward_pre`、`forward`；然后是 `output_grad`、`backward_pre`、参数的两个、`backward`、`input_grad`。在前向钩子里挂的 `output_grad` 在 `backward_pre` 之后。输入不需要梯度时，`backward` 没有什么要等，就会提前。
-# 2. 模块像括号一样嵌套：前置钩子看见它打开，前向钩子看见它合上。全局钩子看得见每一个模块，先于模块自己的钩子触发。它对所有模型都有效，所以用完要马上取下。
+# 2. 模块像括号一样嵌套：前置钩子看见它打开，前向钩子看见它合上。每个被调用的模块，全局钩子都看得见，而且先于模块自己的钩子触发。它对所有模型都有效，所以用完要马上取下。
 # 3. 名字放在钩子里，不放在模块上。放在模块上，取下钩子以后它还在，还会跟着副本走。
 # 4. 句柄放在单元格之外，注册之前先取下旧的。不然单元格每运行一次，就多叠一个钩子。
 # 5. 钩子从不触发，或者触发太多次时，先用 `list_hooks` 看看挂着哪些钩子，再问问 `diagnose`，毛病在哪里。
@@ -1234,7 +1235,7 @@ check("08.5", outline)
 #    `backward_pre`, the two of the parameter, `backward`, `input_grad`. An `output_grad` set inside a forward hook
 #    comes after `backward_pre`. If the input needs no gradient, `backward` has nothing to wait for and comes earlier.
 # 2. Modules nest like brackets: a pre-hook sees each of them open, and a forward hook sees it close. Global hooks see
-#    all modules, and fire before a module's own hooks. They fire for every model, so remove them as soon as you are
+#    every module that is called, and fire before a module's own hooks. They fire for every model, so remove them as soon as you are
 #    done.
 # 3. Keep the name in the hook, not on the module. On the module it would stay when the hook is gone, and copies would
 #    carry it along.

@@ -44,7 +44,7 @@ def _both_languages(cells: list[Cell]) -> Found:
             yield (
                 cell.line,
                 Text(
-                    zh='这个单元缺少 `<div lang="{lang}">` 里的文字；两种语言都要写。',
+                    zh='这个单元格缺少 `<div lang="{lang}">` 里的文字；两种语言都要写。',
                     en='This cell has no text in a `<div lang="{lang}">` block; write both languages.',
                 ).format(lang=missing),
             )

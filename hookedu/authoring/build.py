@@ -46,7 +46,7 @@ class Stale:
     def __str__(self) -> str:
         says = (
             Text(
-                zh="{file}，单元 {cell}：与源文件不一致。", en="{file}, cell {cell}: differs from its source."
+                zh="{file}，单元格 {cell}：与源文件不一致。", en="{file}, cell {cell}: differs from its source."
             )
             if self.cell
             else Text(zh="{file}：与源文件不一致。", en="{file}: differs from its source.")
@@ -152,7 +152,7 @@ def run(
         except CellExecutionError as error:
             raise BuildError(
                 Text(
-                    zh="{file}：单元 {cell} 运行出错。\n{error}",
+                    zh="{file}：单元格 {cell} 运行出错。\n{error}",
                     en="{file}: cell {cell} failed when run.\n{error}",
                 ).format(file=lesson.file, cell=started[-1].id, error=error)
             ) from error
@@ -236,7 +236,7 @@ def _refuse_addresses(lesson: Lesson, cell: NotebookNode) -> None:
     if address := re.search(r"\b(?:at )?0x[0-9a-f]{6,}", json.dumps([o for o in cell.outputs])):
         raise BuildError(
             Text(
-                zh="{file}：单元 {cell} 的输出含有内存地址 `{address}`，每次运行都会变；请换一种打印方式。",
+                zh="{file}：单元格 {cell} 的输出含有内存地址 `{address}`，每次运行都会变；请换一种打印方式。",
                 en="{file}: the output of cell {cell} holds a memory address, `{address}`, which changes with every "
                 "run; print something else.",
             ).format(file=lesson.file, cell=cell.id, address=address[0])
@@ -249,7 +249,7 @@ def _refuse_pictures_without_words(lesson: Lesson, cell: NotebookNode) -> None:
     if draws and "picture" not in cell.metadata.get("hookedu", {}):
         raise BuildError(
             Text(
-                zh='{file}：单元 {cell} 画了一张图，却没有说图上有什么。给单元一个名字，`# %% picture="name"`，在 `{words}` 里写。',
+                zh='{file}：单元格 {cell} 画了一张图，却没有说图上有什么。给单元格一个名字，`# %% picture="name"`，在 `{words}` 里写。',
                 en="{file}: cell {cell} draws a picture, and nothing says what it shows. Give the cell a name, "
                 '`# %% picture="name"`, and write it in `{words}`.',
             ).format(file=lesson.file, cell=cell.id, words=pictures.file_of(lesson).name)
@@ -264,7 +264,7 @@ def _refuse_wrong_answers(lesson: Lesson, cell: NotebookNode) -> None:
         said = [output.data.get("text/plain", "") for output in cell.outputs if "data" in output]
         raise BuildError(
             Text(
-                zh="{file}：单元 {cell} 没有通过自己的检查：\n{said}",
+                zh="{file}：单元格 {cell} 没有通过自己的检查：\n{said}",
                 en="{file}: cell {cell} does not pass its own check:\n{said}",
             ).format(file=lesson.file, cell=cell.id, said="\n".join(said))
         )

@@ -43,7 +43,7 @@ _LONG = Text(
     en="In Chinese this line has {n} columns, {of} at most: `{line}`",
 )
 _BROKEN = Text(
-    zh="换成中文以后，这个单元不再是同样的代码（多半是引号）：{error}",
+    zh="换成中文以后，这个单元格不再是同样的代码（多半是引号）：{error}",
     en="In Chinese this cell is no longer the same code (mostly that is a quotation mark): {error}",
 )
 _QUOTED = Text(

@@ -58,7 +58,7 @@ def _length(lesson: Lesson, cells: list[Cell]) -> bilingual.Found:
         yield (
             cells[-1].line,
             Text(
-                zh="这一课有 {n} 个单元，最多 {of} 个；请合并或删去一些。",
+                zh="这一课有 {n} 个单元格，最多 {of} 个；请合并或删去一些。",
                 en="This lesson has {n} cells, {of} at most; merge or drop some.",
             ).format(n=count, of=MAX_CELLS),
         )
@@ -80,7 +80,7 @@ def _length(lesson: Lesson, cells: list[Cell]) -> bilingual.Found:
                 yield (
                     cell.line,
                     Text(
-                        zh="太长：{n}（{unit}），最多 {of}；请缩短，或分成两个单元。",
+                        zh="太长：{n}（{unit}），最多 {of}；请缩短，或分成两个单元格。",
                         en="Too long: {n} {unit}, {of} at most; shorten it or split the cell.",
                     ).format(n=count, of=limit, unit=unit),
                 )
@@ -118,7 +118,7 @@ def _solution_markers(lesson: Lesson, cells: list[Cell]) -> bilingual.Found:
             yield (
                 marks[0][0],
                 Text(
-                    zh='只有练习单元（`# %% exercise="..."`）才能有答案标记；在这里学习者会直接看到答案。',
+                    zh='只有练习单元格（`# %% exercise="..."`）才能有答案标记；在这里学习者会直接看到答案。',
                     en='Only an exercise cell (`# %% exercise="..."`) may hold solution markers; '
                     "here learners would see the answer.",
                 ),
@@ -165,7 +165,7 @@ def _exercises(lesson: Lesson, cells: list[Cell]) -> bilingual.Found:
                 yield (
                     cell.line,
                     Text(
-                        zh="练习 {id} 的单元要定义 `{name}`。",
+                        zh="练习 {id} 的单元格要定义 `{name}`。",
                         en="The cell of exercise {id} must define `{name}`.",
                     ).format(id=exercise.id, name=exercise.answer),
                 )
@@ -183,7 +183,7 @@ def _exercises(lesson: Lesson, cells: list[Cell]) -> bilingual.Found:
                 yield (
                     cell.line,
                     Text(
-                        zh="练习 {id} 前面要有一个任务单元：标题是 `{heading}`，下面一行写难度和分钟，如 `●● · 6 min`。",
+                        zh="练习 {id} 前面要有一个任务单元格：标题是 `{heading}`，下面一行写难度和分钟，如 `●● · 6 min`。",
                         en="A cell with the task must stand before exercise {id}: the heading `{heading}`, then a "
                         "line with difficulty and minutes, such as `●● · 6 min`.",
                     ).format(id=exercise.id, heading=heading),
@@ -194,7 +194,7 @@ def _exercises(lesson: Lesson, cells: list[Cell]) -> bilingual.Found:
                 yield (
                     cell.line,
                     Text(
-                        zh='练习 {id} 后面要有一个 `# %% check="{id}"` 单元，内容是 `{wanted}`。',
+                        zh='练习 {id} 后面要有一个 `# %% check="{id}"` 单元格，内容是 `{wanted}`。',
                         en='After exercise {id} there must be a `# %% check="{id}"` cell that reads `{wanted}`.',
                     ).format(id=exercise.id, wanted=wanted),
                 )
@@ -218,7 +218,7 @@ def _shape(lesson: Lesson, cells: list[Cell]) -> bilingual.Found:
         yield (
             cells[0].line,
             Text(
-                zh='第一个单元要是准备代码：`# %% tags=["setup"]`。',
+                zh='第一个单元格要是准备代码：`# %% tags=["setup"]`。',
                 en='The first cell must be the setup: `# %% tags=["setup"]`.',
             ),
         )
@@ -269,7 +269,7 @@ def _boxes(lesson: Lesson, cells: list[Cell]) -> bilingual.Found:
             yield (
                 cell.line,
                 Text(
-                    zh='`{box}` 框所在的单元要标出它讲的事实，例如 `tags=["F9"]`；别的说明单元不标。',
+                    zh='`{box}` 框所在的单元格要标出它讲的事实，例如 `tags=["F9"]`；别的说明单元格不标。',
                     en='A cell with a box `{box}` names its facts, such as `tags=["F9"]`; other cells of prose do not.',
                 ).format(box=_BOX),
             )
@@ -312,7 +312,7 @@ def _guesses(lesson: Lesson, cells: list[Cell]) -> bilingual.Found:
             yield (
                 cell.line,
                 Text(
-                    zh='猜题要单独放一个单元，只写一行，例如 `guess("02.a")`。',
+                    zh='猜题要单独放一个单元格，只写一行，例如 `guess("02.a")`。',
                     en='A guess stands in a cell of its own, as one line such as `guess("02.a")`.',
                 ),
             )
@@ -326,7 +326,7 @@ def _guesses(lesson: Lesson, cells: list[Cell]) -> bilingual.Found:
             yield (
                 cell.line,
                 Text(
-                    zh="猜题 {id} 后面紧接着的，要是演示结果的代码单元。",
+                    zh="猜题 {id} 后面紧接着的，要是演示结果的代码单元格。",
                     en="Right after guess {id} there must be the cell of code that shows the truth.",
                 ).format(id=cell.guess),
             )
@@ -339,7 +339,7 @@ def _pictures(lesson: Lesson, cells: list[Cell]) -> bilingual.Found:
         yield (
             next((cell.line for cell in cells if cell.picture), 1),
             Text(
-                zh="这一课的单元给图起的名字是 {named}，`{file}` 里有 {known}：两边要一样，每个名字只用一次。",
+                zh="这一课的单元格给图起的名字是 {named}，`{file}` 里有 {known}：两边要一样，每个名字只用一次。",
                 en="The pictures named by the cells of this lesson are {named}, those of `{file}` are {known}: they must "
                 "be the same, each of them once.",
             ).format(named=named, known=known, file=pictures.file_of(lesson).name),

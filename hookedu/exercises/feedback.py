@@ -29,13 +29,13 @@ _LABELS = {
     "got": Text(zh="得到的是", en="Got"),
 }
 _STUB_NEXT = Text(
-    zh='把 `raise NotImplementedError(...)` 那一行换成你的代码，运行那个单元，再来检查。没有头绪时：`hint("{id}")`',
+    zh='把 `raise NotImplementedError(...)` 那一行换成你的代码，运行那个单元格，再来检查。没有头绪时：`hint("{id}")`',
     en="Replace the line `raise NotImplementedError(...)` with your code, run that cell, then check again. "
     'No idea where to begin? `hint("{id}")`',
 )
 _HINT_NEXT = Text(zh='下一步：`hint("{id}")`', en='Next step: `hint("{id}")`')
 _ERROR_NEXT = Text(
-    zh='错误出在上面最后一行。改好后重新运行那个单元；需要提示：`hint("{id}")`',
+    zh='错误出在上面最后一行。改好后重新运行那个单元格；需要提示：`hint("{id}")`',
     en='The last line above is where it failed. Fix it and rerun that cell; for a hint: `hint("{id}")`',
 )
 _NOT_CALLABLE = Text(

@@ -22,12 +22,12 @@ from hookedu.grading.rows import Unreadable, clean
 from hookedu.language import Text
 
 _NO_LESSON = Text(
-    zh="看不出是哪一课：文件名和单元都没有说明。把它改名，例如 `02_tensor_hooks.ipynb`，再评一次",
+    zh="看不出是哪一课：文件名和单元格都没有说明。把它改名，例如 `02_tensor_hooks.ipynb`，再评一次",
     en="of no lesson: neither its name nor its cells say which. Rename it, to `02_tensor_hooks.ipynb` say, and "
     "grade again",
 )
 _NAMED_OTHERWISE = Text(
-    zh="文件名说的是第 {named} 课，单元是第 {lesson} 课的；按第 {lesson} 课评",
+    zh="文件名说的是第 {named} 课，单元格是第 {lesson} 课的；按第 {lesson} 课评",
     en="the file's name says lesson {named}, its cells are of lesson {lesson}; graded as lesson {lesson}",
 )
 _OTHERS_TOO = Text(
@@ -35,22 +35,22 @@ _OTHERS_TOO = Text(
     en="exercises of lesson {others} are in it as well and were not graded; put each lesson into a file of its own and "
     "grade again",
 )
-_BY_ID = Text(zh="{id}：元数据丢失，按单元 id 找到", en="{id}: metadata lost, found by its cell id")
+_BY_ID = Text(zh="{id}：元数据丢失，按单元格 id 找到", en="{id}: metadata lost, found by its cell id")
 _BY_NAME = Text(
     zh="{id}：元数据丢失，按名字 `{name}` 找到", en="{id}: metadata lost, found by the name `{name}`"
 )
 _ELSEWHERE = Text(
-    zh="{id}：答案写在另一个单元里，按名字 `{name}` 找到",
+    zh="{id}：答案写在另一个单元格里，按名字 `{name}` 找到",
     en="{id}: answered in another cell, found by the name `{name}`",
 )
 _RETYPED = Text(
-    zh="{id}：单元类型被改成了 {kind}，仍按代码运行", en="{id}: the cell was turned into {kind}; run as code"
+    zh="{id}：单元格类型被改成了 {kind}，仍按代码运行", en="{id}: the cell was turned into {kind}; run as code"
 )
 _CHECKED = Text(
     zh="{id}：检查的是 `{value}`，按它评", en="{id}: what is checked is `{value}`; that is what was graded"
 )
 _COPIED = Text(
-    zh="{id}：有 {n} 个单元作答，以最后一个为准", en="{id}: {n} cells answer it; the last one counts"
+    zh="{id}：有 {n} 个单元格作答，以最后一个为准", en="{id}: {n} cells answer it; the last one counts"
 )
 
 

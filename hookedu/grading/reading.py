@@ -30,9 +30,9 @@ _COMMA = ord(",")
 
 _EMPTY = Text(zh="文件是空的", en="the file is empty")
 _NOT_JSON = Text(zh="不是完整的 JSON：{error}", en="not complete JSON: {error}")
-_NOT_A_NOTEBOOK = Text(zh="里面没有单元，不是笔记本", en="there are no cells in it: not a notebook")
+_NOT_A_NOTEBOOK = Text(zh="里面没有单元格，不是笔记本", en="there are no cells in it: not a notebook")
 _TOO_MUCH = Text(
-    zh="内容太多，没有读取：单元超过 {cells} 个，或者代码和文字超过 {mib} MiB",
+    zh="内容太多，没有读取：单元格超过 {cells} 个，或者代码和文字超过 {mib} MiB",
     en="too much to read: more than {cells} cells, or more than {mib} MiB of code and text",
 ).format(cells=MAX_CELLS, mib=_MAX_KEPT // 2**20)
 

@@ -26,11 +26,11 @@ _CANNOT_WRITE = Text(
     en="The folder `{folder}` cannot be written to ({error}). Choose another with `--folder`.",
 )
 _MERGED = Text(
-    zh="{file} 更新了。你改过或加上的单元原样保留，共 {kept} 个。",
+    zh="{file} 更新了。你改过或加上的单元格原样保留，共 {kept} 个。",
     en="{file} has been brought up to date. The cells that you changed or added stay as they are; there are {kept}.",
 )
 _OFFERED = Text(
-    zh="{file} 更新了。你改过或加上的单元原样保留，共 {kept} 个；其中 {offered} 个，课程也有新的写法，附在它们下面。",
+    zh="{file} 更新了。你改过或加上的单元格原样保留，共 {kept} 个；其中 {offered} 个，课程也有新的写法，附在它们下面。",
     en="{file} has been brought up to date. The cells that you changed or added stay as they are; there are {kept}. Of "
     "{offered} of them the course has a new version, too, which stands below.",
 )

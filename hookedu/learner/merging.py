@@ -25,7 +25,7 @@ Notebook = dict[str, Any]
 Base = dict[str, dict[str, str]]
 
 _NEW_VERSION = Text(
-    zh="**新版本**：上面这个单元你改过，所以原样保留。课程里现在是这样写的（看完可以删掉这个单元）：",
+    zh="**新版本**：上面这个单元格你改过，所以原样保留。课程里现在是这样写的（看完可以删掉这个单元格）：",
     en="**New version**: you changed the cell above, so it stays as it is. This is what the course has there now (delete this "
     "cell when you have read it):",
 )

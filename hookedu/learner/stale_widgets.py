@@ -12,7 +12,7 @@ from hookedu.learner.hand_outs import readable, write
 
 _VIEW, _PICTURE = "application/vnd.jupyter.widget-view+json", "image/png"
 _SAYS = Text(
-    zh="这里原来有一个可以操作的控件。先运行上面的单元，再运行这一个（Shift+Enter），它就回来了。",
+    zh="这里原来有一个可以操作的控件。先运行上面的单元格，再运行这一个（Shift+Enter），它就回来了。",
     en="This was interactive. To bring it back, run the cells above and then this one (Shift+Enter).",
 )
 

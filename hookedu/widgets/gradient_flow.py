@@ -96,7 +96,7 @@ class GradientFlow(LiveWidget, module="gradient_flow"):
         "code": Text(zh="代码", en="Code"),
         "printed": Text(zh="钩子打印的", en="Printed by hooks"),
         "failed": Text(
-            zh="反向传播出现异常，所以没有梯度可看；一切都放回了原样。换一个钩子试试；如果图已经释放，就重新算一遍，再运行这个单元。",
+            zh="反向传播出现异常，所以没有梯度可看；一切都放回了原样。换一个钩子试试；如果图已经释放，就重新算一遍，再运行这个单元格。",
             en="Backward raised an exception, so there are no gradients to show; everything was put back. Choose another "
             "hook; if the graph has been freed, compute it anew and run this cell again.",
         ),

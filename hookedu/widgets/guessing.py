@@ -69,13 +69,13 @@ class Guess(LiveWidget, module="guess"):
         "number": Text(zh="你猜的数，再按 Enter", en="Your number, then Enter"),
         "text": Text(zh="你猜的结果，再按 Enter", en="Your answer, then Enter"),
         "open": Text(
-            zh="不猜也可以，直接运行下一个单元。", en="You may also skip this and run the next cell."
+            zh="不猜也可以，直接运行下一个单元格。", en="You may also skip this and run the next cell."
         ),
         "unread": Text(
             zh="请写一个数，例如 `3`、`0.25` 或 `1/4`。", en="Write a number, such as `3`, `0.25` or `1/4`."
         ),
         "noted": Text(
-            zh="记下了。请点下一个单元，再运行它。", en="Noted. Now click the next cell and run it."
+            zh="记下了。请点下一个单元格，再运行它。", en="Noted. Now click the next cell and run it."
         ),
         "you_said": Text(zh="你猜", en="Your guess"),
         "it_is": Text(zh="结果", en="The result"),

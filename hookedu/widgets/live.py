@@ -121,12 +121,12 @@ def sides(text: Text) -> dict[str, str]:
 
 
 FAILED_HERE = Text(
-    zh="这个控件在浏览器里出了错，其余部分可以继续用。重新运行这个单元，它就回到开始的样子。",
+    zh="这个控件在浏览器里出了错，其余部分可以继续用。重新运行这个单元格，它就回到开始的样子。",
     en="Something went wrong in the browser's part of this widget; the rest of it still works. Run the cell again to "
     "begin anew.",
 )
 ENDED = Text(
-    zh="内核重启过，这个控件不会再回应：重新运行这个单元，它就回来了。",
+    zh="内核重启过，这个控件不会再回应：重新运行这个单元格，它就回来了。",
     en="The kernel has been restarted, and this no longer answers: run its cell again to have it back.",
 )
 TRACEBACK = Text(zh="详细的报错信息", en="Traceback")

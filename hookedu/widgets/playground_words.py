@@ -95,7 +95,7 @@ WORDS = {
     "all_on": Text(zh="全部打开", en="Switch all on"),
     # Once there is a picture, FAILED_LATER.
     "failed": Text(
-        zh="出现异常，所以还没有图可看。修好模型，或者改正 `layer`、`draw`、`classes`，再运行这个单元。",
+        zh="出现异常，所以还没有图可看。修好模型，或者改正 `layer`、`draw`、`classes`，再运行这个单元格。",
         en="An exception was raised, so there is no picture yet. Mend the model, or correct `layer`, `draw` or `classes`, "
         "and run this cell again.",
     ),

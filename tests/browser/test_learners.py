@@ -145,7 +145,7 @@ def test_an_exception_before_the_first_picture_says_what_to_do(notebook):
     expect(failure).not_to_contain_text("move a shape")
     expect(failure).not_to_contain_text(CHINESE)
     notebook.choose("zh")
-    expect(failure).to_contain_text("再运行这个单元")
+    expect(failure).to_contain_text("再运行这个单元格")
 
 
 def test_the_text_of_an_exception_is_not_broken_within_words(notebook):

@@ -34,7 +34,7 @@ def test_a_widget_that_is_gone_says_how_to_get_it_back(tmp_path):
     assert printed.text == "printed"
     assert not set(VIEW) & set(widget.data) and widget.execution_count == 1
     for part in widget.data["text/html"], widget.data["text/plain"]:
-        assert "run the cells above" in part and "先运行上面的单元" in part
+        assert "run the cells above" in part and "先运行上面的单元格" in part
 
 
 def test_its_still_picture_stays_above_the_line(tmp_path):

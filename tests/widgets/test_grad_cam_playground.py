@@ -318,7 +318,7 @@ def test_a_layer_or_model_that_cannot_be_explained_says_why(model, layer, says, 
     widget = playground(model, layer)
     assert says in str(widget.error) and widget.logits is None and widget._still() is None
     words = widget.words["failed"]  # there is no shape to move
-    assert "run this cell again" in words["en"] and "再运行这个单元" in words["zh"]
+    assert "run this cell again" in words["en"] and "再运行这个单元格" in words["zh"]
     hear(widget, kind="switch", channel=0, on=False)
     assert widget.off == []
 

@@ -15,7 +15,7 @@ from hookedu.language import Text
 _SAYS = {
     "similar_title": Text(zh="写法一致的提交", en="Submissions that agree"),
     "what": Text(
-        zh="下面每一对学生，在同一课里自己写的代码有些行一致，而班上少有别人这样写。课里给出的代码、参考答案、全班一半以上的人都写了的代码不算；换名字、改注释、调换函数的次序，仍算一致。在几个单元里都一致的排在前面。",
+        zh="下面每一对学生，在同一课里自己写的代码有些行一致，而班上少有别人这样写。课里给出的代码、参考答案、全班一半以上的人都写了的代码不算；换名字、改注释、调换函数的次序，仍算一致。在几个单元格里都一致的排在前面。",
         en="Each two students below wrote lines for the same lesson that agree, and that few others in the class wrote. "
         "What the lesson gives, its reference solution, and what more than half of the class has count for nothing; other "
         "names, other comments and another order of functions make no difference. Pairs that agree in several cells come "
@@ -40,7 +40,7 @@ _SAYS = {
         en="Both made the mistake `{id}` in {exercise}; others who made it: {others}.",
     ),
     "submitted": Text(zh="{when} 提交", en="handed in {when}"),
-    "elsewhere": Text(zh="这一边没有对应的单元", en="no such cell on this side"),
+    "elsewhere": Text(zh="这一边没有对应的单元格", en="no such cell on this side"),
     "left_out": Text(zh="…… 还有 {n} 行", en="… {n} more lines"),
     "compared": Text(
         zh="比较了 {n} 份提交（每名学生每课一份，即计分的那份）。",
@@ -60,7 +60,7 @@ _SAYS = {
         "theirs. Run `hookedu grade SUBMISSIONS --out {folder} --again` first.",
     ),
     "too_long": Text(
-        zh="这些提交里有太长的单元，没有比较那些单元：{names}",
+        zh="这些提交里有太长的单元格，没有比较那些单元格：{names}",
         en="In these submissions some cells are too long and were not compared: {names}",
     ),
 }

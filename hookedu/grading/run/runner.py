@@ -51,7 +51,7 @@ _REACHES = Text(
     en="reaches behind the scenes: {what}. The points stand; a person should look at the code",
 )
 _CELL = Text(
-    zh="停在笔记本的第 {n} 个单元，它的第一行是 `{line}`",
+    zh="停在笔记本的第 {n} 个单元格，它的第一行是 `{line}`",
     en="it was in cell {n} of the notebook, which begins with `{line}`",
 )
 _PROBING = Text(zh="停在检查练习 {id} 的时候", en="it was in the check of exercise {id}")
