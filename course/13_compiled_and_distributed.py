@@ -29,15 +29,15 @@ LanguageToggle()
 # </div>
 # <div lang="en">
 #
-# `torch.compile` reads the Python code of `forward` and puts faster code in its place. Hooks do not always survive
-# that.
+# To make a model faster, `torch.compile` reads the Python code of `forward` and puts faster code in its place. But your
+# hooks are not always part of this new code.
 #
-# You saw an example in section 8.9. A model had been compiled and had run before one of its layers, which had no hooks,
-# was given a hook. The compiled code ignores such a hook, until a call has to compile anew, for example because the
-# batch has another size.
+# You saw an example in section 8.9. There, a model had already been compiled and had run when we put a hook on one of
+# its layers, which had no hooks until then. The compiled code ignores such a hook until a call has to compile anew, for
+# example because the batch has another size.
 #
-# There were two ways out. You can register the hook before you compile. Or you use `set_stance("force_eager")`, which
-# makes the model run as plain Python for a while.
+# You learned two ways out. Either you register the hook before you compile, or you use `set_stance("force_eager")`,
+# which makes the model run as plain Python for a while.
 #
 # Are you safe, then, if you register the hook first? We try it with two models of the same class, with the same layers.
 # `one` is compiled and run first, as in section 8.9. `two` gets its hook before it is compiled. **Guess first**: does
@@ -123,11 +123,12 @@ print("on the compiled model itself, len(seen):", len(seen))
 # as long as nothing changes that it relies on. But our hook makes a change in every call: its `seen.append(...)` makes
 # `seen` longer.
 #
-# To see what that costs, we count how often the model is compiled. Each compilation hands the graph that was compiled
-# to a `backend`, so we write a `backend` that keeps what it is given.
+# To see what that costs, we count how often the model is compiled. Every time it is compiled, the finished graph is
+# handed to a function, the `backend`. So we write a `backend` of our own that keeps each graph, and in the end we only
+# have to count them.
 #
-# We register two hooks, one after the other, and call the model 5 times with each. The first is `keep`. The second is
-# `torch.compiler.disable(keep)`, which does the same but is left out of the compiled code. **Guess first**: with
+# We try two hooks, one after the other, and call the model 5 times with each. The first is `keep` itself. The second is
+# `torch.compiler.disable(keep)`, which does the same work but stays outside of the compiled code. **Guess first**: with
 # `keep`, how many times is the model compiled during the 5 calls?
 #
 # </div>
@@ -181,14 +182,14 @@ print("in the graph:", [node.name for node in graphs[0].graph.nodes if node.op =
 # But keeping the hook outside has its price. You can see it in the last line: only `linear` is left in the graph, and
 # the `ReLU` is gone.
 #
-# Why? A hook that may not be compiled breaks the code in two where it stands, and this one stands inside the loop of a
-# `Sequential`. Therefore the whole loop runs as plain Python. What stays compiled here is only what the layer with the
-# hook does before the hook.
+# Why? Since the hook must not be compiled, the compiled code breaks in two where the hook stands. Here that is inside a
+# loop, the one in which a `Sequential` runs its layers. So the whole loop runs as plain Python, and the `ReLU` with it.
+# Only one small part stays compiled here: what the layer with the hook does before the hook.
 #
 # If the loop held layers of a class of your own, they would still be compiled, each by itself.
 #
-# Does this matter? Not if you only want a look and take the hook off again. If a hook is to stay, weigh the price
-# first.
+# Does this matter? If you only want to look once and then take the hook off, it does not. But if the hook is to stay,
+# think about the price first.
 #
 # </div>
 
@@ -200,7 +201,8 @@ print("in the graph:", [node.name for node in graphs[0].graph.nodes if node.op =
 # </div>
 # <div lang="en">
 #
-# With a hook like `keep`, 5 calls compiled 5 times. **Guess first**: will 12 calls compile 12 times?
+# With a hook like `keep`, 5 calls compiled the model 5 times. Does it go on in this way, however often we call the
+# model? Let us call it 12 times. **Guess first**: will it be compiled 12 times as well?
 #
 # </div>
 
@@ -228,12 +230,12 @@ torch.compiler.reset()
 # </div>
 # <div lang="en">
 #
-# After compiling 8 times, `recompile_limit` is reached and nothing is compiled any more: a call that none of the 8
-# versions fits runs as plain Python. Because `seen` only grows, that is every call from then on, and nothing is gained
-# by compiling.
+# After compiling 8 times, the limit `recompile_limit` is reached, and nothing is compiled any more. If none of the 8
+# versions fits a call, the call runs as plain Python. Because `seen` only grows, this happens in every call from then
+# on, and nothing is gained by compiling.
 #
-# This is hard to notice: the hook fires in every call, the results are right, and only one warning, hidden above, tells
-# you.
+# This is hard to notice, because the hook fires in every call and the results are right. Only one warning tells you,
+# and we have hidden it above.
 #
 # </div>
 # </div>
@@ -257,18 +259,21 @@ torch.compiler.reset()
 # </div>
 # <div lang="en">
 #
-# Compiling can get in the way of a hook in two ways, as you have seen: the hook may not fire, or every call may compile
-# anew. Write a function that avoids both, so that you can watch a layer of a compiled model for as long as you like.
+# You would like to watch a layer of a compiled model for as long as you like. As you have seen, compiling can get in
+# the way of this in two ways: the hook may not fire, or every call may compile the model anew. Write a function that
+# avoids both.
 #
-# The function `watched(model, name, hook)` compiles `model` by `torch.compile(model, backend="eager")`, with the hook
-# on the layer called `name`. It returns `(compiled, handle)`: the compiled model, and the handle that takes the hook
-# off again.
+# The function `watched(model, name, hook)` puts the hook on the layer called `name`, and compiles `model` by
+# `torch.compile(model, backend="eager")`. It returns `(compiled, handle)`: the compiled model, and the handle that
+# takes the hook off again.
 #
-# - Whenever a call of `compiled` runs that layer, `hook(module, args, output)` fires once, even if another model of the
-#   same class has been compiled before.
-# - What the hook returns replaces the output as usual, unless it is `None`.
-# - However long the lists in the hook grow, nothing is compiled anew after the first call.
-# - `handle.remove()` takes the hook off.
+# - Whenever a call of `compiled` runs that layer, `hook(module, args, output)` fires once. This must hold even if
+#   another model of the same class has been compiled before, whose code your model might share.
+# - Nothing is compiled anew after the first call, however long the lists in the hook grow. Otherwise compiling would
+#   soon be of no use, as you have just seen.
+# - What the hook returns replaces the output of the layer as usual, unless it is `None`. So the hook may also change
+#   what it watches.
+# - When you have seen enough, `handle.remove()` takes the hook off.
 #
 # </div>
 
@@ -299,11 +304,11 @@ check("13.1", watched)
 # </div>
 # <div lang="en">
 #
-# Sometimes a model has long been compiled and is in use, and you only want one look at a layer. This look should not
-# disturb the model: nothing should be compiled anew, and no trace should be left.
+# Sometimes a model was compiled long ago and is in use, and you only want to look at one of its layers once. This
+# should not disturb the model: nothing should be compiled anew, and no trace should be left.
 #
-# For this, `set_stance("force_eager")` is the best choice. It is a context manager. Inside it, calls run as plain
-# Python, so hooks fire. Afterwards the compiled code is still there.
+# For this, `set_stance("force_eager")` is the best choice. You use it as a context manager. Inside it, calls run as
+# plain Python, so your hook fires. When you leave it, the compiled code is still there.
 #
 # </div>
 
@@ -325,17 +330,20 @@ check("13.1", watched)
 # </div>
 # <div lang="en">
 #
-# A compiled model is in use, and you want to know what one of its layers puts out for a certain input, without
-# disturbing the model.
+# A compiled model is in use, and you want to know what one of its layers puts out for a certain input. Whoever uses the
+# model should not notice that you have looked.
 #
-# Write a function that tells you, `layer_output(compiled, name, x)`. The model `compiled` has been compiled and has
-# run. It returns what the model's layer called `name` puts out when the model gets the input `x`, without the
-# computation graph. You get the layer with `compiled.get_submodule(name)`.
+# Write the function `layer_output(compiled, name, x)`, where `compiled` is a model that has been compiled and has run.
+# The function gives the input `x` to the model, and returns what the layer called `name` puts out meanwhile, without
+# the computation graph. You get this layer with `compiled.get_submodule(name)`.
 #
-# - The layer that follows may work in place and overwrite this output. Return it as it was before.
-# - Do not compile again, leave no hook behind, and change neither `training` nor what the caller chose by `set_stance`,
-#   even if the model raises an exception.
-# - Afterwards the compiled code runs as before.
+# - Return the output as the layer gave it. This needs care, because the layer that follows may work in place and
+#   overwrite it.
+# - Do not compile the model again, because compiling takes time.
+# - Leave no hook behind, and change neither `training` nor what the caller chose by `set_stance`, because each of these
+#   would affect later runs.
+# - The last two points must hold even if the model raises an exception.
+# - Afterwards the compiled code must run as before, because the model is still in use.
 #
 # </div>
 
@@ -384,11 +392,13 @@ check("13.2", layer_output)
 # Each process then works on its own data, so the gradients differ from one process to the next. But backward averages
 # them, and with the average every copy takes the same step. That is why the copies are still the same after every step.
 #
-# To see this at work, `run_ranks` starts 2 real processes and returns what each has printed. They talk through gloo,
-# which needs no GPU. It takes some seconds, because each process imports torch.
+# To let you see this at work, `run_ranks` starts 2 real processes and returns what each of them has printed. The
+# processes talk to each other through gloo, which needs no GPU. You will have to wait some seconds, because each
+# process imports torch.
 #
-# A process has a number, which is called its rank, and here it is 0 or 1. From `sys.argv` a script learns its own rank,
-# how many processes there are, and by which file they meet.
+# To tell the processes apart, each of them has a number, which is called its rank. Here it is 0 or 1. The script reads
+# its own rank from `sys.argv`, together with the number of processes and the file through which the processes find each
+# other.
 #
 # </div>
 
@@ -481,18 +491,18 @@ for rank, printed in enumerate(run_ranks(start + script)):
 # </div>
 # <div lang="en">
 #
-# You can decide yourself how gradients are averaged, because the averaging has a hook of its own. You register it by
-# `model.register_comm_hook(group, hook)`.
+# Perhaps you want to average the gradients in another way than DDP does, for example to send fewer bytes. You can,
+# because the averaging has a hook of its own, which you register by `model.register_comm_hook(group, hook)`.
 #
-# DDP does not send gradients one by one. To send fewer and longer messages, it puts many gradients end to end into a
-# bucket, and `bucket.buffer()` is this long tensor. When the gradients of a bucket are there, it calls
+# DDP does not send gradients one by one, because that would take very many messages. Instead it puts many gradients end
+# to end into a bucket, and `bucket.buffer()` is this long tensor. When all gradients of a bucket are there, DDP calls
 # `hook(group, bucket)`.
 #
-# Here `group` stands for the processes that talk to each other. It is handed to the hook as it is, and the
-# documentation calls it `state`.
+# Here `group` stands for the processes that talk to each other. DDP hands it to your hook just as you gave it. In the
+# documentation it is called `state`.
 #
-# The hook does not return the average but a Future, which has no value yet and will hold the average later. This
-# saves time, because backward can go on while the processes communicate.
+# To save time, backward can go on while the processes communicate. That is why the hook does not return the average
+# itself, which is not there yet. It returns a Future: an object that has no value now and will hold the average later.
 #
 # </div>
 
@@ -512,8 +522,8 @@ for rank, printed in enumerate(run_ranks(start + script)):
 # `all_reduce`, which adds up the tensors of all ranks in place. With `async_op=True`, this call returns at once,
 # without waiting for the sum.
 #
-# What should happen when the sum has arrived is said in `.then(...)`. At that time `done.value()` is a list of one
-# tensor.
+# The sum arrives later. What to do with it then, we write into `.then(...)`, as a function that is called when the sum
+# is there. At that time, `done.value()` is a list of one tensor.
 #
 # The model below has 4 layers and takes three steps. **Guess first**: how often is the hook called in each step?
 #
@@ -652,19 +662,20 @@ print(printed)
 # </div>
 # <div lang="en">
 #
-# When communication is slow, it pays to send only half as many bytes. PyTorch's own `fp16_compress_hook` does this, and
-# now you write such a hook yourself.
+# When the network is slow, it pays to send only half as many bytes. PyTorch has a hook that does this,
+# `fp16_compress_hook`, and now you write one yourself.
 #
-# Your hook is `half_hook(group, bucket)`. Like `average`, it returns a Future of the averaged gradients. But it sends
-# them as float16, which takes half of the bytes, and turns the result back into float32.
+# Your hook is `half_hook(group, bucket)`. Like `average`, it returns a Future of the averaged gradients. The difference
+# lies in what travels between the processes: your hook sends float16, which takes half of the bytes, and turns the
+# result back into float32 when it has arrived.
 #
-# - Pass on `inf` and `nan` as they are, because they show that training went wrong.
-# - DDP may call the hook again while an earlier bucket is still being sent. So a call must never overwrite anything
-#   that another call still needs.
-# - Watch the range of float16. Large gradients may exceed it, and so may sums over several ranks, even where their
-#   averages fit.
+# - Watch the range of float16, because a number that exceeds it becomes `inf`. Large gradients may exceed it, and so
+#   may sums over several ranks, even where their averages fit.
+# - A call must never overwrite anything that another call still needs, because DDP may call the hook again while an
+#   earlier bucket is still being sent.
+# - Pass on `inf` and `nan` as they are, because they are the sign by which you notice that training went wrong.
 #
-# The check starts no processes.
+# The check itself does not start any processes.
 #
 # </div>
 
@@ -704,7 +715,8 @@ check("13.3", half_hook)
 # Under DDP every process holds the whole model. When a model is too large for that, each parameter can be cut up, so
 # that a process keeps only one piece of it. This is what `fully_shard` (FSDP2) does.
 #
-# It is made of hooks itself. Before a layer runs, a pre-hook gathers the pieces. Afterwards a forward hook lets go of
+# But a layer needs its whole weight when it runs, so the pieces have to come together for a moment. `fully_shard` does
+# this with hooks of its own. Before a layer runs, a pre-hook gathers the pieces. Afterwards, a forward hook lets go of
 # all but the process's own piece.
 #
 # By default, only the outermost module differs: it keeps its own parameters whole until backward.
@@ -799,12 +811,12 @@ for rank, printed in enumerate(run_ranks(start + sharding + script)):
 # </div>
 # <div lang="en">
 #
-# The last line of the output shows a trap for those who clip. The two ranks have different norms, and neither of them
-# is the norm of the whole gradient. If each rank clips by the norm of its own piece, the pieces shrink by different
-# factors, and so the direction of the gradient changes.
+# If you want to clip gradients, look closely at the last line of the output, because there is a trap. The two ranks
+# have different norms, and neither of them is the norm of the whole gradient. If each rank clips by the norm of its own
+# piece, the pieces shrink by different factors, and so the direction of the gradient changes.
 #
-# `torch.nn.utils.clip_grad_norm_` knows `DTensor` and gets it right. If you compute the norm by hand, you have to
-# communicate once.
+# `torch.nn.utils.clip_grad_norm_` knows `DTensor` and does this right for you. But if you compute the norm yourself,
+# the processes have to communicate once, because each of them knows only its own piece.
 #
 # </div>
 
@@ -826,19 +838,19 @@ for rank, printed in enumerate(run_ranks(start + sharding + script)):
 # </div>
 # <div lang="en">
 #
-# To clip, every process needs the norm of the whole gradient, but each has only some pieces of it. So the processes
-# have to put together what they know. Now you do this by hand.
+# To clip, every process needs the norm of the whole gradient. But each process has only some pieces of it, so they have
+# to put together what they know. Now you write this step yourself.
 #
 # Write `whole_norm(shards, group)`, a function that every process calls with its own pieces. It returns the L2 norm of
 # the gradient of the whole model, so all of them get the same number. The pieces are in `shards`, a list of float32
 # tensors, and `group` stands for the processes.
 #
-# - Pieces may be empty, and so may the list. Above, the weight of the second layer has a single row, so one of the two
-#   processes gets an empty piece.
 # - Communicate exactly once, by `dist.all_reduce(tensor, group=group)`, which adds up the tensors of all processes in
 #   place. If one process makes a call less than the others, they wait for it in vain (with gloo up to 30 minutes by
 #   default). Or they take its next call for this one, and get wrong sums without any error.
-# - Do not change the tensors in `shards`, which clipping still needs.
+# - Be prepared for empty pieces and an empty list. Above, the weight of the second layer has a single row, so one of
+#   the two processes gets an empty piece.
+# - Do not change the tensors in `shards`, because clipping still needs them.
 #
 # </div>
 
@@ -869,8 +881,8 @@ check("13.4", whole_norm)
 # </div>
 # <div lang="en">
 #
-# The check used no other processes. Now let your function run in two real ones, beside `clip_grad_norm_`. The two
-# numbers should agree.
+# The check did not use any other processes. So now let your function run in two real ones, and compare it with
+# `clip_grad_norm_`: the two numbers should agree.
 #
 # </div>
 
@@ -902,11 +914,11 @@ with suppress(RanksFailed):  # until you have written it
 # </div>
 # <div lang="en">
 #
-# 1. Compiled code ignores new hooks on layers that had none, and models of one class that are built alike share that code, so call `reset()` before you compile.
+# 1. Compiled code ignores new hooks on layers that had none. Models of one class that are built alike share this code, so call `reset()` before you compile.
 # 2. If a list in a hook grows, the next call compiles anew, up to 8 times. `torch.compiler.disable` keeps the hook outside, at the price of a break in the compiled code.
 # 3. Under DDP, hooks on a parameter see the gradient of their own rank, because the average is taken later.
 # 4. A communication hook is called once for each bucket and returns a Future. Divide before you sum, and read only what has arrived.
-# 5. Under `fully_shard`, a process holds only one piece of a parameter. Tensor hooks on parameters do not fire for what the layers compute, and to compute a norm you have to communicate.
+# 5. Under `fully_shard`, a process holds only one piece of a parameter. Tensor hooks on parameters do not fire for what the layers compute. To compute a norm, the processes have to communicate.
 #
 # </div>
 
