@@ -46,7 +46,8 @@ class Stale:
     def __str__(self) -> str:
         says = (
             Text(
-                zh="{file}，单元格 {cell}：与源文件不一致。", en="{file}, cell {cell}: differs from its source."
+                zh="{file}，单元格 {cell}：与源文件不一致。",
+                en="{file}, cell {cell}: differs from its source.",
             )
             if self.cell
             else Text(zh="{file}：与源文件不一致。", en="{file}: differs from its source.")

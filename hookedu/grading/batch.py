@@ -38,6 +38,7 @@ from hookedu.grading.rows import (
     Unreadable,
     Written,
     clean,
+    clean_name,
     one_form,
 )
 from hookedu.grading.run.runner import Run, Stopped, run, seeds_for
@@ -165,7 +166,9 @@ def _of_students(submissions: list[Submission], names: Sequence[str]) -> list[Su
     for name in names:
         if name not in known:
             near = difflib.get_close_matches(name, known, n=3, cutoff=0.0)
-            raise CourseError(_NO_STUDENT.format(name=clean(name), near=", ".join(f"`{n}`" for n in near)))
+            raise CourseError(
+                _NO_STUDENT.format(name=clean_name(name), near=", ".join(f"`{n}`" for n in near))
+            )
     return [s for s in submissions if s.student in names] if names else submissions
 
 

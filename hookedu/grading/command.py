@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from hookedu.catalog import CourseError
-from hookedu.grading.rows import Limits, clean, one_form
+from hookedu.grading.rows import Limits, clean, clean_name, one_form
 from hookedu.language import Text
 
 _BAD_POINTS = Text(
@@ -204,4 +204,4 @@ def forget_command(
 
     with contextlib.closing(Gradebook(grades, create=False)) as book:
         pages.forget(book, student if student in book.students() else one_form(student))
-    print(_FORGOTTEN.format(grades=grades, student=clean(student)))
+    print(_FORGOTTEN.format(grades=grades, student=clean_name(student)))

@@ -44,7 +44,8 @@ _ELSEWHERE = Text(
     en="{id}: answered in another cell, found by the name `{name}`",
 )
 _RETYPED = Text(
-    zh="{id}：单元格类型被改成了 {kind}，仍按代码运行", en="{id}: the cell was turned into {kind}; run as code"
+    zh="{id}：单元格类型被改成了 {kind}，仍按代码运行",
+    en="{id}: the cell was turned into {kind}; run as code",
 )
 _CHECKED = Text(
     zh="{id}：检查的是 `{value}`，按它评", en="{id}: what is checked is `{value}`; that is what was graded"

@@ -100,8 +100,8 @@ def run_ranks(script: str, n: int = 2, *, timeout: float = 100) -> list[str]:
         )
     raise RanksFailed(
         Text(
-            zh="进程 {rank} 出错了（退出码 {code}），其余的已停止。它最后说：\n{words}",
-            en="Rank {rank} failed (exit code {code}), and the others were stopped. Its last words:\n{words}",
+            zh="进程 {rank} 出错了（退出码 {code}），其余的已停止。它的 stderr 最后几行：\n{words}",
+            en="Rank {rank} failed (exit code {code}), and the others were stopped. The tail of its stderr:\n{words}",
         ).format(rank=failed, code=code, words=said[failed][1][-_WORDS:].strip())
     )
 

@@ -66,6 +66,13 @@ def fork():
 def stay():
     fork()
     time.sleep(600)
+def split(pages):
+    libc = ctypes.CDLL(None)
+    libc.mmap.restype = ctypes.c_void_p
+    libc.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+    start = libc.mmap(None, ctypes.c_size_t(pages * 4096), 0, 0x22, -1, 0)
+    for page in range(0, pages, 2):
+        libc.mprotect(start + page * 4096, 4096, 1)
 def fill():
     if os.fork() == 0:
         kept = [end for _ in range(100) for end in socket.socketpair()]
@@ -84,6 +91,8 @@ HOGS = {
     "hogs-in-children-of-threads": "for _ in range(8): Thread(target=stay).start()",
     "hogs-out-of-sight": "ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)\nfor _ in range(8): fork()",
     "hogs-in-sockets": "for _ in range(50): fill()",
+    # Records of mappings, which every fork copies: 256 bytes each or so, none of them in a page of the process.
+    "hogs-in-mappings": "split(58_000)\nfor _ in range(120):\n  if os.fork() == 0: time.sleep(600)",
     "hogs-page-tables": "m = mmap.mmap(-1, 2**39, 0x4022, mmap.PROT_READ)\nfor i in range(0, 2**39, 2**21): m[i]",
 }
 FILL = """

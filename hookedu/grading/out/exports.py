@@ -123,7 +123,7 @@ def write_moodle(path: Path, grades: Iterable[Grade]) -> None:
 
     `Username` is to be mapped to the user name, and both columns of a lesson are to be mapped: Moodle empties the one
     that is not. "-" means no grade. Moodle imports nothing at all if it does not know one of the user names, so students
-    that it knows by number are left to the worksheets, see `write_moodle_worksheets`.
+    whom a platform knows by number are left out; for those of Moodle see `write_moodle_worksheets`.
 
     The format follows grade/import/csv/classes/load_data.php of Moodle and its documentation page "Grade import".
     """
@@ -139,7 +139,7 @@ def write_moodle(path: Path, grades: Iterable[Grade]) -> None:
                     (found[lesson].points, _cell(summary(found[lesson]))) if lesson in found else ("-", "")
                 )
             ]
-            if not _numbered(student, "Moodle")[1]:
+            if not _numbered(student, r"\w+")[1]:
                 write([_login(student), *cells])
 
 
@@ -292,7 +292,7 @@ def _cell(text: str) -> str:
 
 
 def _numbered(student: str, platform: str) -> tuple[str, str]:
-    """Return a student's name, and the number by which a platform knows the student, "" if it knows the name."""
+    """Return a student's name, and the number by which a platform (a pattern) knows the student, "" if it knows the name."""
     found = re.fullmatch(rf"(.+) \({platform} (\d+)\)", student, re.DOTALL)
     return (found[1], found[2]) if found else (student, "")
 

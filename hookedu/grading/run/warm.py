@@ -34,6 +34,7 @@ from hookedu.grading.run import keeper, namespaces, worker
 _LOOK = 0.25  # seconds between two measurements of the memory
 SLACK = 512 * 2**20  # bytes that the forks take before a submission has done anything
 _BUFFER = 2**19  # bytes that the kernel may hold per file descriptor, if it is a socket
+_MAPPING = 300  # bytes that the kernel holds per mapping, also one without any page
 _MANY = 8  # number of submissions after which huge pages are worth the third of a second that they cost
 _DESCRIPTORS = 65536  # upper bound: this process never has so many
 ISOLATED, READY = b"i", b"r"  # told to the grader: isolation works here; submissions can come
@@ -230,8 +231,11 @@ def _wait_till_outgrown(root: int, limit: int) -> NoReturn:
         begun = time.process_time()
         with contextlib.suppress(RecursionError):  # a long chain of processes takes little memory
             processes = _tree(root)
-            if sum(map(_memory, processes)) > limit:
-                os._exit(0)
+            used = 0
+            for process in processes:
+                used += _memory(process)
+                if used > limit:  # before the rest is measured, which takes long for many mappings
+                    os._exit(0)
             threads = [int(thread) for pid in processes for thread in _list(f"/proc/{pid}/task")]
             if (fair := _niceness(len(threads))) > priority:
                 priority = fair
@@ -258,11 +262,13 @@ def _memory(pid: int) -> int:
     """Return the bytes that a process takes, including its page tables and what the kernel may hold for it.
 
     Memory shared by several processes is counted once, in shares. Every file descriptor counts with the most that a
-    socket may hold, because nothing reports how much is in the buffers of sockets.
+    socket may hold, because nothing reports how much is in the buffers of sockets. So does every mapping with its
+    record in the kernel: each fork copies all of them, up to 65,530 per process.
     """
     rows = _read(f"/proc/{pid}/smaps_rollup") + _read(f"/proc/{pid}/status")
     used = sum(int(row.split()[1]) * 1024 for row in rows.splitlines() if row.startswith(("Pss:", "VmPTE:")))
-    return used + _BUFFER * len(_list(f"/proc/{pid}/fd"))
+    mappings = _read(f"/proc/{pid}/maps").count("\n")
+    return used + _BUFFER * len(_list(f"/proc/{pid}/fd")) + _MAPPING * mappings
 
 
 def _read(path: str) -> str:
