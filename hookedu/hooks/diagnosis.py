@@ -6,7 +6,6 @@ import html
 import inspect
 import os
 import pickle
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -19,7 +18,7 @@ from hookedu.hooks.memory import graph_bytes
 from hookedu.hooks.modules import modules_by_name, unwrap, why_never_called
 from hookedu.hooks.reach import NOT_PUT_BACK, Reach, restored
 from hookedu.hooks.tensors import storage_bytes
-from hookedu.hooks.watching import OF_GRADIENTS, OF_TENSORS, Watch, kind_of
+from hookedu.hooks.watching import OF_GRADIENTS, OF_TENSORS, Watch, as_code, kind_of
 from hookedu.language import Text, counted, shown
 from hookedu.tables import size_text
 
@@ -273,9 +272,7 @@ def _blocking_pickle(hooks: list[Hook]) -> Iterator[_Seen]:
                 Exception
             ) as error:  # pickling runs arbitrary code, and any error would stop torch.save, too
                 pickler = pickle.Pickler(nowhere)  # the other one takes for done what it has begun
-                # Without the address of an object, which differs from run to run and tells a reader nothing.
-                says = re.sub(r" at 0x[0-9a-f]+", "", str(error)).replace("`", "'")
-                yield "blocks_pickling", hook, {"error": f"{type(error).__name__}: {says}"}
+                yield "blocks_pickling", hook, {"error": as_code(error)}
 
 
 # -- by running ------------------------------------------------------------------------------------------------
@@ -308,6 +305,6 @@ GRADIENT_NEVER_CAME = Text(
 )
 WITHOUT_MODULES = Text(zh="没有模块被调用", en="No module was called")
 NO_BACKWARD = Text(
-    zh="反向传播出错，没能观察梯度的钩子：{error}",
-    en="The backward pass raised, so the hooks of gradients could not be watched: {error}",
+    zh="反向传播出错，没能观察梯度的钩子：`{error}`",
+    en="The backward pass raised, so the hooks of gradients could not be watched: `{error}`",
 )

@@ -4,6 +4,7 @@ import contextlib
 import functools
 import gc
 import io
+import re
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -44,6 +45,15 @@ class _Kept:
     since: int  # number of writes before
     run: int
     given: bool  # whether it was handed to the hook: an output, an input or a gradient
+
+
+def as_code(error: Exception) -> str:
+    """Return an exception as a message quotes it, in backticks, so that nothing in it is read as Markdown.
+
+    The address of an object is left out: it differs from run to run and tells a reader nothing.
+    """
+    says = re.sub(r" at 0x[0-9a-f]+", "", str(error)).replace("`", "'")
+    return f"{type(error).__name__}: {says}"
 
 
 class Watch:
@@ -122,7 +132,7 @@ class Watch:
             try:
                 self.ran_backward = self._backward(output)
             except Exception as error:  # a call of the model alone would not raise it
-                self.backward_error = f"{type(error).__name__}: {error}".partition("\n")[0]
+                self.backward_error = as_code(error).partition("\n")[0]
 
     def _backward(self, output: Any) -> bool:
         """Run backward; return False where nothing requires a gradient."""

@@ -22,22 +22,35 @@ from hookedu.learner.progress import Progress
 # hint.
 _hints_given: dict[str, int] = {}
 _MISSING = object()
+_NEARLY_ALL = Text(
+    zh="这是最后一条，几乎就是答案。想看就点开。",
+    en="This is the last hint and nearly the whole answer. Click to open it.",
+)
 _NEXT_EXERCISE = Text(zh="下一题：{id} {title}", en="Next exercise: {id} {title}")
 _NEXT_LESSON = Text(zh="下一课：{id} {title}", en="Next lesson: {id} {title}")
 
 
 class Notice:
-    """A bilingual message that is not a verdict, displayed in the same kind of panel."""
+    """A bilingual message that is not a verdict, displayed in the same kind of panel; with `behind`, to be opened first."""
 
-    def __init__(self, says: Text, title: Text | None = None, colour: str = "--jp-info-color1, #0277bd"):
-        self.says, self.title, self._colour = says, title, colour
+    def __init__(
+        self,
+        says: Text,
+        title: Text | None = None,
+        colour: str = "--jp-info-color1, #0277bd",
+        behind: Text | None = None,
+    ):
+        self.says, self.title, self._colour, self._behind = says, title, colour, behind
 
     def __repr__(self) -> str:
         return "\n".join(str(text) for text in (self.title, self.says) if text)
 
     def _repr_html_(self) -> str:
         head = f'<div style="font-weight:600">{self.title.inline_html()}</div>' if self.title else ""
-        return shown(panel(self._colour, head + self.says.html()))
+        body = self.says.html()
+        if self._behind:
+            body = f'<details><summary style="cursor:pointer">{self._behind.inline_html()}</summary>{body}</details>'
+        return shown(panel(self._colour, head + body))
 
 
 class _Checked(ShownVerdict):
@@ -168,8 +181,9 @@ def _for_nbgrader(said: "ShownVerdict | Notice", execution: str) -> int:
 def hint(exercise_id: str = "", number: int | None = None) -> Notice:
     """Return the next hint for an exercise.
 
-    Hints become more explicit; the last one nearly gives the answer away. Each call returns the next hint,
-    and the last one again once all are shown. A new kernel starts from the first hint.
+    Hints become more explicit. The last one nearly gives the answer away: in a notebook it says so first, and has to be
+    opened. Each call returns the next hint, and the last one again once all are shown. A new kernel starts from the
+    first hint.
 
     Parameters
     ----------
@@ -204,7 +218,7 @@ def hint(exercise_id: str = "", number: int | None = None) -> Notice:
     number = min(max(number, 1), of)
     _hints_given[exercise.id] = max(number, _hints_given.get(exercise.id, 0))
     title = Text(zh="提示 {n}/{of}", en="Hint {n} of {of}").format(n=number, of=of)
-    return Notice(exercise.hints[number - 1], title=title)
+    return Notice(exercise.hints[number - 1], title=title, behind=_NEARLY_ALL if number == of else None)
 
 
 class Solution:

@@ -92,18 +92,22 @@ def draw_maps(
     rows, columns = ax.get_images()[0].get_size()
     height = 0.87 * _WIDTH * min(max(rows / columns, 0.12), 1.5)  # no higher than the mosaic needs
     figure.set_size_inches(_WIDTH, height + 0.35)
-    _arrange(figure, ax, (0.005, 0.0, 0.87, height / (height + 0.35)), 0.89)
+    _arrange(ax, (0.005, 0.0, 0.87, height / (height + 0.35)))
 
 
-def _arrange(figure: "Figure", ax: "Axes", box: tuple[float, float, float, float], bar_at: float) -> None:
-    """Move a mosaic into a box of the figure, and its colour bar, if there is one, beside it."""
+def _arrange(ax: "Axes", box: tuple[float, float, float, float]) -> None:
+    """Move a mosaic into a box of the figure; its colour bar, if there is one, goes with it."""
     ax.set_position(box)
     ax.set_anchor("NW")
-    bar = figure.axes[-1]
-    if bar.get_label() == "<colorbar>":
-        bar.set_box_aspect(None)
-        bar.set_position((bar_at, box[1] + 0.04, 0.018, box[3] - 0.08))
-        bar.tick_params(labelsize=8)
+    for bar in ax.child_axes:
+        _label_shortly(bar)
+
+
+def _label_shortly(bar: "Axes") -> None:
+    """Label a colour bar at the edge of a figure so that nothing is cut: small and large numbers share a power of ten."""
+    bar.tick_params(labelsize=8)
+    bar.ticklabel_format(axis="y", scilimits=(-2, 3))
+    bar.yaxis.get_offset_text().set_fontsize(8)
 
 
 def draw_strip(figure: "Figure", values: torch.Tensor, signed: bool, title: str) -> None:
@@ -144,7 +148,7 @@ def draw_strip(figure: "Figure", values: torch.Tensor, signed: bool, title: str)
     bar = figure.colorbar(
         image, cax=figure.add_axes((0.9, *ax.get_position().bounds[1:2], 0.02, ax.get_position().height))
     )
-    bar.ax.tick_params(labelsize=8)
+    _label_shortly(bar.ax)
 
 
 def draw_channel(figure: "Figure", channel: torch.Tensor, beside: Any, signed: bool, title: str) -> None:
@@ -153,7 +157,7 @@ def draw_channel(figure: "Figure", channel: torch.Tensor, beside: Any, signed: b
     plot = plot_gradients if signed else plot_feature_maps
     left = figure.add_axes((0, 0, 1, 1))
     plot(channel, title=title, ax=left)
-    _arrange(figure, left, (0.005, 0.01, 0.41, 0.9), 0.425)
+    _arrange(left, (0.005, 0.01, 0.41, 0.9))
     draw_input(figure.add_axes((0.55, 0.01, 0.41, 0.9), anchor="NW"), beside)
 
 

@@ -774,6 +774,18 @@ def test_a_backward_pass_that_raises_is_said_and_not_raised():
     assert "modified by an inplace operation" in found._repr_html_()
 
 
+def test_what_a_backward_pass_raised_is_quoted_as_code():
+    """Marks of Markdown stay what they are, and no address is told."""
+
+    def refuses(grad):
+        raise ValueError("got **a** of `f` <object at 0x7f0012ab>")
+
+    model = nn.Sequential(nn.Linear(3, 3), nn.ReLU())
+    model[0].weight.register_hook(refuses)
+    (note,) = diagnose(model, torch.ones(1, 3)).notes
+    assert note.en.endswith("`ValueError: got **a** of 'f' <object>`")
+
+
 def test_every_fault_is_said_in_both_languages_and_briefly():
     for id, fault in FAULTS.items():
         for text in (fault.title, fault.says):

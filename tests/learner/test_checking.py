@@ -110,6 +110,16 @@ def test_hints_come_one_after_the_other_and_stay_at_the_last():
     assert hint("02.1", 99).says == exercise.hints[-1]
 
 
+@pytest.mark.parametrize("exercise", ["00.1", "02.1", "15.4"])
+def test_the_last_hint_says_that_it_is_nearly_the_answer_before_it_opens(exercise):
+    of = len(exercises.find(exercise).hints)
+    for number in range(1, of):
+        assert "<details" not in hint(exercise, number)._repr_html_()
+    before, _, opened = hint(exercise, of)._repr_html_().partition("</summary>")
+    assert "<details>" in before and "nearly the whole answer" in before and "几乎就是答案" in before
+    assert exercises.find(exercise).hints[-1].html() in opened
+
+
 def test_a_solution_is_shown_after_a_try():
     assert "register_hook" not in repr(solution("02.1"))
     check("02.1", untouched)

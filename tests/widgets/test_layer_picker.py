@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 import traitlets
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from PIL import Image
 from torch import nn
 
@@ -674,3 +675,24 @@ def test_what_has_no_values_says_so():
             picker.view = view
             assert (picker.value, picker.error, picker.shown, picker.code) == ("0", None, None, "")
             assert "no values to draw" in reason(picker) and "没有可以画的数值" in reason(picker)
+
+
+@pytest.mark.parametrize("scale", [1e-6, 0.01, 0.1, 1, 1e5])
+@pytest.mark.parametrize("view", ["maps", "gradients"])
+def test_no_number_beside_a_colour_bar_is_cut(scale, view):
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Conv2d(1, 6, 3), nn.Flatten(), nn.Linear(6 * 36, 3))
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.mul_(scale)
+    picker = LayerPicker(model, torch.randn(1, 1, 8, 8))
+    for picker.value, picker.view in (("0", view), ("2", view)):
+        figure = picker.figure
+        FigureCanvasAgg(figure).draw()
+        bar = next((bar for ax in figure.axes for bar in ax.child_axes), figure.axes[-1])
+        low, high = bar.get_ylim()
+        ticks = [text for text in bar.get_yticklabels() if low <= text.get_position()[1] <= high]
+        assert len(ticks) > 2
+        for text in (*ticks, bar.yaxis.get_offset_text()):
+            box = text.get_window_extent()
+            assert box.x1 <= figure.bbox.x1 and box.y1 <= figure.bbox.y1, (picker.value, text.get_text())
