@@ -231,6 +231,44 @@ def double(grad):
 check("00.1", double)
 
 # %% [markdown]
+# <div lang="zh">
+#
+# 这样的函数，挂到一个张量上，就成了钩子。我们用一个乘以 3 的函数试试，它叫 `triple`。
+#
+# 没有钩子时，`x.grad` 里的每个数都是 `5`。挂上 `triple` 之后再做一次反向传播，PyTorch 会先把梯度交给 `triple`。它返回什么，`x.grad` 里就是什么。
+#
+# 等你的 `double` 通过了检查，就把下面的 `triple` 换成它，再运行一次：改梯度的，就是你自己写的钩子了。
+#
+# </div>
+# <div lang="en">
+#
+# A function like this becomes a hook as soon as you register it on a tensor. Let us try it with one that multiplies
+# by 3, `triple`.
+#
+# Without a hook, each number in `x.grad` is `5`. Then we register `triple` and run backward once more. Now PyTorch first
+# hands the gradient to `triple`, and what `triple` returns is what you find in `x.grad`.
+#
+# When your `double` has passed its check, put it in the place of `triple` and run the cell again. Then it is your own
+# hook that changes the gradient.
+#
+# </div>
+
+
+# %%
+def triple(grad):
+    return 3 * grad
+
+
+x = torch.ones(2, requires_grad=True)
+(5 * x).sum().backward()
+print("without a hook:", x.grad)
+
+x.grad = None
+x.register_hook(triple)
+(5 * x).sum().backward()
+print("with a hook:   ", x.grad)
+
+# %% [markdown]
 # ## 0.5 卡住了怎么办 · When you are stuck
 #
 # <div lang="zh">

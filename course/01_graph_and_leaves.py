@@ -1042,7 +1042,7 @@ GradientFlow(y, {"w": w, "x": x, "a": a, "b": b, "y": y})
 #
 # 有一点要当心：损失若是平均值，就先除以份数，否则加起来的梯度会太大。
 #
-# 下一站是第 02 课，主角是钩子。下面是你的进度。
+# 下一站是[第 02 课](02_tensor_hooks.ipynb)，主角是钩子。下面是你的进度。
 #
 # </div>
 # <div lang="en">
@@ -1054,7 +1054,7 @@ GradientFlow(y, {"w": w, "x": x, "a": a, "b": b, "y": y})
 # One thing needs care. If the loss is a mean, first divide it by the number of parts, because otherwise the sum of the
 # gradients is too large.
 #
-# Next comes lesson 02, where hooks take the stage. Below you see your progress.
+# Next comes [lesson 02](02_tensor_hooks.ipynb), where hooks take the stage. Below you see your progress.
 #
 # </div>
 

@@ -2,6 +2,7 @@
 import inspect
 from collections import Counter, OrderedDict
 from contextlib import contextmanager, suppress
+from dataclasses import make_dataclass
 from functools import partial
 
 import matplotlib.pyplot as plt
@@ -1036,12 +1037,18 @@ print("self_attn gave", tuple(attended.shape), "and", weights)
 print(f"smallest number: out of linear1 {before.min():.2f}, into dropout {after.min():.2f}")
 print("the relu of the first is the second:", torch.equal(before.relu(), after))
 
+Output = make_dataclass("Output", ["logits"])
+kept = detached(Output(named(x)["logits"]))
+print("in a dataclass, still attached:", kept.logits.requires_grad)
+
 # %% [markdown]
 # <div lang="zh">
 #
 # 现在两样都看得到了。自注意力的输出留了下来，里面的 `None` 也还在原来的位置上。
 #
 # 函数做了什么，也看得出来。`linear1` 给出的数里有负数，`dropout` 收到的却没有，而且正好就是对前者做 ReLU 的结果。在自己的模型里，更简单的办法是把它写成 `nn.ReLU` 模块，那就可以直接挂钩子。
+#
+# 有一样东西还是溜了过去：有些库的模型返回数据类（dataclass），`detached` 不认识它，里面的张量就还连着计算图。遇到这样的模型，要再加一种情形。
 #
 # **改动**元组也有陷阱。下面的钩子 `first_item` 一个数也没有改，只是从元组里取出 `output[0]` 返回，这一项就是注意力的输出。`x` 里有 3 个句子。挂上这个钩子，编码层给出的句子还和原来一样吗？**先猜。**
 #
@@ -1053,6 +1060,9 @@ print("the relu of the first is the second:", torch.equal(before.relu(), after))
 # We can also tell what the function did. Some of the numbers that `linear1` gave are negative, but `dropout` received
 # no negative number. What it received is exactly what ReLU makes of the output of `linear1`. In a model of your own it
 # is easier to use a module, `nn.ReLU`, because you can hook it directly.
+#
+# One kind of output still slips through. The models of some libraries return a dataclass, which `detached` does not
+# know, so the tensor inside stays attached to its graph. For such models, add one more case.
 #
 # **Changing** a tuple has a trap of its own. The hook `first_item` below does not change a single number: it just takes
 # `output[0]`, which is the output of the attention, out of the tuple and returns it. `x` holds 3 sentences. Will they

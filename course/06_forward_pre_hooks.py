@@ -684,15 +684,48 @@ with layer.register_forward_pre_hook(guard):
 #
 # <div lang="zh">
 #
-# 用 `with_kwargs=True` 注册的钩子收到 `(module, args, kwargs)`，位置参数和关键字参数它都看得见，也都能改。要改输入，它就返回一对 `(args, kwargs)`。
+# 用 `with_kwargs=True` 注册的钩子收到 `(module, args, kwargs)`，位置参数和关键字参数它都看得见。前向钩子也可以这样注册，它收到的是 `(module, args, kwargs, output)`。
+#
+# 我们把两种都挂到 `adder` 上，再按关键字传入 `x`。
+#
+# </div>
+# <div lang="en">
+#
+# A hook registered with `with_kwargs=True` receives `(module, args, kwargs)`, so it sees both positional and keyword
+# arguments. A forward hook can be registered like this, too, and then receives `(module, args, kwargs, output)`.
+#
+# We put one of each on `adder`, and pass `x` by keyword.
+#
+# </div>
+
+# %% tags=["F10"]
+x = torch.tensor([[1.0, 2.0]])  # 1 row, so the output should be 1 x 1
+
+
+def show(module, args, kwargs):
+    print("   args:", args, " kwargs:", kwargs)
+
+
+def show_after(module, args, kwargs, output):
+    print("   after forward, kwargs:", kwargs)
+
+
+before = adder.register_forward_pre_hook(show, with_kwargs=True)
+with before, adder.register_forward_hook(show_after, with_kwargs=True):
+    adder(input=x)
+
+# %% [markdown]
+# <div lang="zh">
+#
+# 两种钩子都看见了 `x`。前置钩子还能改参数，这时它返回一对 `(args, kwargs)`。
 #
 # 这一对很容易写错。假如有人放进去的不是 `args`，而是 `args[0]`，会怎样？`x` 有 1 行 2 列，所以 `adder` 本来应当给出 `1×1`。现在它会怎样？**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# A hook registered with `with_kwargs=True` receives `(module, args, kwargs)`. So it sees both positional and keyword
-# arguments, and it can change both. To change the input, it returns them as a pair, `(args, kwargs)`.
+# Both hooks have seen `x`. The pre-hook can also change the arguments. To do so, it returns them as a pair,
+# `(args, kwargs)`.
 #
 # This pair is easy to get wrong. Suppose somebody puts `args[0]` into it instead of `args`. `x` has 1 row and 2
 # columns, so `adder` should give `1×1`. What will it do now? **Guess first.**
@@ -703,16 +736,6 @@ with layer.register_forward_pre_hook(guard):
 guess("06.i")
 
 # %% tags=["F10"]
-x = torch.tensor([[1.0, 2.0]])  # 1 row, so the output should be 1 x 1
-
-
-def show(module, args, kwargs):
-    print("   args:", args, " kwargs:", kwargs)
-
-
-with adder.register_forward_pre_hook(show, with_kwargs=True):
-    adder(input=x)
-
 returns = {
     "(args, kwargs)": lambda module, args, kwargs: (args, kwargs),
     "(args[0], kwargs)": lambda module, args, kwargs: (args[0], kwargs),

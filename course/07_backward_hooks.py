@@ -483,6 +483,9 @@ for kind in ("backward_hook", "full_backward_hook", "full_backward_pre_hook"):
 #
 # </div>
 
+# %%
+guess("07.e")
+
 # %% tags=["E17"]
 torch.manual_seed(3)
 net, seen = small_net(), {}
@@ -603,7 +606,7 @@ def stop_early(module, grad_output):
 
 
 # %%
-guess("07.e")
+guess("07.f")
 
 # %% tags=["F19"]
 layer = nn.Linear(5, 3)
@@ -669,11 +672,16 @@ with layer.register_full_backward_pre_hook(stop_early):
 #
 # </div>
 
+# %%
+guess("07.g")
+
 # %% tags=["E12"]
 net, x = nn.Sequential(nn.Linear(5, 3), nn.ReLU()), torch.ones(6, 5, requires_grad=True)
+received = []
 
 
 def report(module, grad_input, grad_output):
+    received.append(grad_input)
     print(f"{type(module).__name__:12} {shapes(grad_input)} {shapes(grad_output)}")
 
 
@@ -683,13 +691,18 @@ with register_module_full_backward_hook(report), warnings.catch_warnings():
     print("by keyword, layer(input=x):")
     net[0](input=x).sum().backward()
 
+# %%
+guess("07.h")
+
 # %% tags=["E12"]
+refused = False
 with register_module_forward_pre_hook(lambda module, args: args[0]):
     print("a forward pre-hook's tensor is wrapped into a tuple:", tuple(net(x).shape))
 with register_module_full_backward_hook(lambda module, grad_input, _: grad_input[0]):
     try:
         net(x).sum().backward()
     except RuntimeError as error:
+        refused = True
         print("RuntimeError:", error)
 
 # %% [markdown]
@@ -718,7 +731,7 @@ with register_module_full_backward_hook(lambda module, grad_input, _: grad_input
 
 
 # %%
-guess("07.f")
+guess("07.i")
 
 
 # %% tags=["F39"]
@@ -834,7 +847,7 @@ check("07.3", guided_relu)
 
 
 # %%
-guess("07.g")
+guess("07.j")
 
 
 # %% tags=["F17"]
@@ -884,7 +897,7 @@ for inplace, kind, place in ((False, full, 0), (True, full, 0), (True, full, 1),
 
 
 # %%
-guess("07.h")
+guess("07.k")
 
 
 # %% tags=["F17"]
@@ -1029,6 +1042,9 @@ check("07.4", watch_output)
 # </div>
 
 # %%
+guess("07.l")
+
+# %%
 torch.manual_seed(0)
 blocks = [(1, 8), (8, 16)]
 layers = [m for i, o in blocks for m in (nn.Conv2d(i, o, 3), nn.ReLU(), nn.MaxPool2d(2))]
@@ -1091,7 +1107,7 @@ print("share that comes back through a pool is at most 1/4:", most <= 0.25)
 
 
 # %%
-guess("07.i")
+guess("07.m")
 
 
 # %% tags=["F38"]

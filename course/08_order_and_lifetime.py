@@ -1235,7 +1235,7 @@ check("08.5", outline)
 #    `backward_pre`, the two of the parameter, `backward`, `input_grad`. An `output_grad` set inside a forward hook
 #    comes after `backward_pre`. If the input needs no gradient, `backward` has nothing to wait for and comes earlier.
 # 2. Modules nest like brackets: a pre-hook sees each of them open, and a forward hook sees it close. Global hooks see
-#    every module that is called, and fire before a module's own hooks. They fire for every model, so remove them as soon as you are
+#    all modules that run, and fire before a module's own hooks. They fire for every model, so remove them as soon as you are
 #    done.
 # 3. Keep the name in the hook, not on the module. On the module it would stay when the hook is gone, and copies would
 #    carry it along.

@@ -1,4 +1,5 @@
 # %% tags=["setup"]
+import warnings
 from collections import OrderedDict, defaultdict
 from contextlib import contextmanager
 from functools import partial
@@ -54,6 +55,7 @@ images = F.avg_pool2d(pictures, 2)  # 32×32, to be quick
 plt.figure(figsize=(9, 1.6), layout="constrained")
 plt.imshow(torch.cat(list(pictures[:6]), dim=2).permute(1, 2, 0))
 _ = plt.axis("off")
+
 # %%
 BLOCKS = ["block1", "block2", "block3", "block4"]  # each with conv, bn, relu; then avgpool, head
 
@@ -95,7 +97,6 @@ def train(model, rate=0.1, black=None, steps=30, optimizer=None):
     return losses
 
 
-# %%
 options = {"A": {}, "B": {}, "C": {"rate": 1.0}, "D": {"black": 10}, "E": {}}
 for run in options:
     losses = train(make(run), **options[run])
@@ -270,7 +271,7 @@ for handle in handles:
     handle.remove()
 
 for name, mean in [*arrived[:5], ("...", 0.0), *arrived[-4:]]:
-    print(f"{name:23}" + ("" if name == "..." else f"{round(mean, 2) + 0:.2f}"))
+    print(f"{name:23}" + ("" if name == "..." else f"{round(mean, 12) + 0:8.1e}"))
 names = [name for name, _ in resnet.named_parameters()]
 print(f"{len(arrived)} of {len(names)} parameters")
 print("the list of parameters, reversed:", [name for name, _ in arrived] == names[::-1])
@@ -280,7 +281,7 @@ print("the list of parameters, reversed:", [name for name, _ in arrived] == name
 #
 # `fc` 的参数最先到，`conv1.weight` 最后到，可见层的次序反过来了。可是一层之内没有这样的规矩，`bn3.weight` 就比 `bn3.bias` 先到。
 #
-# `fc.bias` 的均值是 0.00，却不是因为梯度小。对每一张图，交叉熵给各个 logit 的梯度有正有负，加起来互相抵消了。所以要看梯度有多大，得先取绝对值。
+# `fc.bias` 的均值是 0，却不是因为梯度小。对每一张图，交叉熵给各个 logit 的梯度有正有负，加起来互相抵消了。所以要看梯度有多大，得先取绝对值。
 #
 # </div>
 # <div lang="en">
@@ -288,7 +289,7 @@ print("the list of parameters, reversed:", [name for name, _ in arrived] == name
 # The gradients of `fc` arrive first and that of `conv1.weight` arrives last, so the layers come in reverse. Within a
 # layer there is no such rule: `bn3.weight` arrives before `bn3.bias`.
 #
-# The mean at `fc.bias` is 0.00, but not because that gradient is small. For each picture, cross-entropy sends positive
+# The mean at `fc.bias` is 0, but not because that gradient is small. For each picture, cross-entropy sends positive
 # and negative gradients to the logits, and these cancel each other. So to see how large a gradient is, take absolute
 # values first.
 #
@@ -1214,7 +1215,7 @@ check("10.5", clip_before_step)
 #
 # 有一种 `nan`，练习 10.3 的 `first_nan` 找不到：它到反向传播时才出现，而前向钩子看不到那里。遇到这种情况，可以用 `torch.autograd.detect_anomaly`，它会指出是哪个函数的反向计算第一个给出了 `nan`。不过它让训练慢很多，查完就关掉。
 #
-# 下面是你的进度。
+# 下面的损失是 0，到了反向传播才出现 `nan`。再往下是你的进度。
 #
 # </div>
 # <div lang="en">
@@ -1227,9 +1228,21 @@ check("10.5", clip_before_step)
 # backward computation returned the first `nan`. It makes training much slower, so switch it off when you have found the
 # culprit.
 #
-# Below you see your progress.
+# Below, the loss is 0, and only backward makes a `nan`. After that you see your progress.
 #
 # </div>
+
+# %%
+x = torch.zeros(1, requires_grad=True)
+loss = (0 * x.sqrt()).sum()  # in backward, 0 meets the slope of the square root, which is inf at 0
+print("loss:", loss.item())
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # that detect_anomaly is slow, and where sqrt was called
+    with torch.autograd.detect_anomaly():
+        try:
+            loss.backward()
+        except RuntimeError as error:
+            print("RuntimeError:", error)
 
 # %% tags=["nbval-ignore-output"]
 progress()

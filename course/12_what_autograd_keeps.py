@@ -197,7 +197,7 @@ for kept in list(alive):
 #
 # 只要你还留着一个连着图的输出，为它存下的张量就全都留着，直到反向传播用完。一旦 `detach()`，它们立刻就全释放了。
 #
-# `pack` 收到的，可能正是某一步的输出，它自己就连着图。你要是原样留下它，图留着它，它又留着图，就成了**循环引用**。只要不走反向传播，连 `gc.collect()` 也放不掉，因为这个圈有一段在 C++ 里。所以在 `pack` 里也要 `detach()`。
+# `pack` 收到的，可能正是某一步的输出，它自己就连着图。你要是原样留下它，图留着它，它又留着图，就成了循环引用。只要不走反向传播，连 `gc.collect()` 也放不掉，因为这个圈有一段在 C++ 里。所以在 `pack` 里也要 `detach()`。
 #
 # `pack` 留下的若是拷贝，就用不着 `detach()`。`pack` 运行的时候，autograd 不建图，所以 `half()` 从 float32 造出来的新张量，哪张图也不连。
 #
@@ -208,7 +208,7 @@ for kept in list(alive):
 # everything that was saved for it is kept as well, until backward has used it. Keep what `detach()` makes of it
 # instead, and all of that is freed at once.
 #
-# The tensor that `pack` receives may be the output of a step, and such an output is attached to the graph. If you keep it as it is, the graph holds the tensor and the tensor holds the graph: a **reference cycle**. Without a backward pass, not even `gc.collect()` can free it, because part of it is in C++. So call `detach()` in `pack` as well.
+# The tensor that `pack` receives may be the output of a step, and such an output is attached to the graph. If you keep it as it is, the graph holds the tensor and the tensor holds the graph: a reference cycle. Without a backward pass, not even `gc.collect()` can free it, because part of it is in C++. So call `detach()` in `pack` as well.
 #
 # If `pack` keeps a copy, it does not need `detach()`. No graph is built while `pack` runs, so what `half()` makes of a float32 belongs to no graph.
 #
@@ -224,7 +224,7 @@ for kept in list(alive):
 #
 # 反向传播用的数，常常不必那么精确。内存不够时，你可以存得粗一点：把 float32 存成 float16，只占一半地方，用的时候再变回来。
 #
-# 写 `half_saved(counts)`，它返回一个这样做的上下文管理器。在里面，autograd 要存的每个 float32 张量，权重也在内，都用 `half()` 存成 float16，要用时再变回 float32。数太大，就让它变成 `inf`。其他类型的张量，类型和数值都不改，但要从图上断开，不然又会形成上面那种循环引用。
+# 写 `half_saved(counts)`，它返回一个这样做的上下文管理器。在里面，autograd 要存的每个 float32 张量，权重也在内，都用 `half()` 存成 float16，要用时再变回 float32。数太大，就让它变成 `inf`。其他类型的张量，类型和数值都不改，但要从图上断开，不然又成了上面那种循环引用。
 #
 # 省了多少，要数一数字节才知道。`counts` 传进来时是 `{"saved": 0, "kept": 0}`。`pack` 每收到一个张量，就把它的字节数（`tensor.nbytes`）加到 `saved`，把真正留下的那个的字节数加到 `kept`。不管是什么类型，也不管以前来过没有，都这样加。
 #
@@ -239,7 +239,7 @@ for kept in list(alive):
 # Write `half_saved(counts)`, which returns a context manager that does so. Inside it, every float32 tensor that
 # autograd saves, weights included, is turned into float16 by `half()`, and back into float32 when it is used. Let
 # numbers too large for float16 become `inf`. A tensor of another type keeps type and numbers, but detach it, or it may
-# form the reference cycle described above.
+# form the cycle described above.
 #
 # To see how much this gains, keep an account: `counts` comes in as `{"saved": 0, "kept": 0}`, with one number for what
 # autograd hands you and one for what you keep. Each time `pack` gets a tensor, of whatever type and even if it has come

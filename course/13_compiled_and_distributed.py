@@ -110,6 +110,32 @@ print("on the compiled model itself, len(seen):", len(seen))
 # %% [markdown]
 # <div lang="zh">
 #
+# 为什么编译好的代码不理会挂晚了的钩子？每次调用之前，它要检查自己所依据的东西有没有变，而检查要花时间。默认不检查钩子，这就是设置 `skip_nnmodule_hook_guards` 的意思。把它设成 `False`，钩子也会检查，`one` 上挂晚了的钩子就触发了，代价是多花一点时间。
+#
+# </div>
+# <div lang="en">
+#
+# Why does compiled code ignore a hook that comes late? Before each call, it checks whether the things that it relies on
+# are unchanged, and checks take time. By default hooks are not checked, which is what the setting
+# `skip_nnmodule_hook_guards` says. Set it to `False`, and hooks are checked as well. Then the late hook on `one` fires,
+# at the price of a little time.
+#
+# </div>
+
+# %% tags=["F22"]
+torch.compiler.reset()
+seen.clear()
+with torch._dynamo.config.patch(skip_nnmodule_hook_guards=False):
+    checked = torch.compile(one, backend="eager")
+    checked(x)
+    with one[0].register_forward_hook(keep):
+        checked(x)
+print("a late hook, with hooks checked, len(seen):", len(seen))
+torch.compiler.reset()
+
+# %% [markdown]
+# <div lang="zh">
+#
 # 假设钩子挂得及时，已经编译进去了，这样就没事了吗？编译好的代码是有前提的：它所依据的东西不变，它才能用。可是我们的钩子每次调用都要改一样东西：`seen.append(...)` 让 `seen` 变长。
 #
 # 这要付出多大的代价？数一数编译了几次就知道。每编译一次，编译出来的图都会交给一个 `backend`，所以我们自己写一个 `backend`，把收到的图都留下来。

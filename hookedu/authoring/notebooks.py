@@ -11,7 +11,7 @@ from hookedu import catalog, exercises
 from hookedu.authoring import code_words, localize, pictures, source
 from hookedu.catalog import Lesson
 from hookedu.exercises.probing import STUB
-from hookedu.language import join_chinese_lines
+from hookedu.language import Text, join_chinese_lines
 
 CODE_STUB = {"python": f'raise NotImplementedError("{STUB}")'}  # what nbgrader puts in place of a solution
 METADATA = {
@@ -86,6 +86,18 @@ def _nbgrader(name: str, points: int | None) -> dict:
     return metadata if points is None else metadata | {"points": points}
 
 
+# For those who open the notebook by itself, on Colab or in another editor: there the first cell raises.
+_WITHOUT_PACKAGE = Text(
+    zh="<details><summary>第一个单元格报错 <code>ModuleNotFoundError</code>？</summary>\n\n"
+    "课文要用 `hookedu` 这个包。在课程的文件夹里运行 `make lab`，它会装好一切并打开课文。"
+    "在别处（例如 Colab、VS Code），把老师给的 wheel 文件装进这个内核的环境：`%pip install hookedu-….whl`，再重启内核。\n\n</details>",
+    en="<details><summary>Does the first cell raise <code>ModuleNotFoundError</code>?</summary>\n\n"
+    "The lessons need the package `hookedu`. `make lab`, in the folder of the course, installs everything and opens them. "
+    "Elsewhere, as on Colab or in VS Code, install the wheel file from your teacher into the environment of this kernel, "
+    "`%pip install hookedu-….whl`, and restart the kernel.\n\n</details>",
+)
+
+
 def _title(lesson: Lesson) -> NotebookNode:
     """Return the first cell, made from course.yml."""
     goals = {lang: "\n".join(f"- {getattr(g, lang)}" for g in lesson.goals) for lang in ("zh", "en")}
@@ -107,6 +119,8 @@ def _title(lesson: Lesson) -> NotebookNode:
 
 需要：{lesson.needs.zh}。
 
+{_WITHOUT_PACKAGE.zh}
+
 </div>
 <div lang="en">
 
@@ -115,6 +129,8 @@ After this lesson you can:
 {goals["en"]}
 
 You need: {lesson.needs.en}.
+
+{_WITHOUT_PACKAGE.en}
 
 </div>"""
     cell = new_markdown_cell(text, id=f"{lesson.id}-title")

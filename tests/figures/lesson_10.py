@@ -6,8 +6,8 @@ FIGURES = {
         *(rf"{name} +-?\d\.\d\d *\n" for name in ("layer1", "layer2", "layer3", "layer4", "avgpool", "fc")),
     ],
     "E11": [
-        r"^fc\.bias +0\.00\nfc\.weight +0\.00\nlayer4\.2\.bn3\.weight ",
-        r"bn1\.weight .*\nbn1\.bias .*\nconv1\.weight +0\.83\n161 of 161 parameters",
+        r"^fc\.bias +0\.0e\+00\nfc\.weight +0\.0e\+00\nlayer4\.2\.bn3\.weight ",
+        r"bn1\.weight .*\nbn1\.bias .*\nconv1\.weight +8\.3e-01\n161 of 161 parameters",
         r"the list of parameters, reversed: False",
     ],
     # The share of one picture of 30, then of all; after a step the weights are nan.

@@ -8,6 +8,7 @@ FIGURES = {
         r"the same after reset\(\), len\(seen\): +1",
         r"was the output right\? +True",
         r"on the compiled model itself, len\(seen\): 1",
+        r"a late hook, with hooks checked, len\(seen\): 1",
         r"5 calls, compiled 5x, fired 5x, results right: True\n",
         r"5 calls, compiled 1x, fired 5x, results right: True\nin the graph: \['linear'\]",
     ],
