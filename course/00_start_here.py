@@ -237,7 +237,7 @@ check("00.1", double)
 #
 # 没有钩子时，`x.grad` 里的每个数都是 `5`。挂上 `triple` 之后再做一次反向传播，PyTorch 会先把梯度交给 `triple`。它返回什么，`x.grad` 里就是什么。
 #
-# 等你的 `double` 通过了检查，就把下面的 `triple` 换成它，再运行一次：改梯度的，就是你自己写的钩子了。
+# 等你的 `double` 通过了检查，就把 `register_hook(triple)` 里的 `triple` 换成 `double`，再运行一次：改梯度的，就是你自己写的钩子了。
 #
 # </div>
 # <div lang="en">
@@ -248,8 +248,8 @@ check("00.1", double)
 # Without a hook, each number in `x.grad` is `5`. Then we register `triple` and run backward once more. Now PyTorch first
 # hands the gradient to `triple`, and what `triple` returns is what you find in `x.grad`.
 #
-# When your `double` has passed its check, put it in the place of `triple` and run the cell again. Then it is your own
-# hook that changes the gradient.
+# When your `double` has passed its check, write `double` for `triple` in `register_hook(triple)` and run the cell again.
+# Then it is your own hook that changes the gradient.
 #
 # </div>
 

@@ -319,7 +319,7 @@ for (name, output), own in zip(seen, returned, strict=True):
 #
 # 差值全是 `0`，所以钩子看到的就是 `forward` 算出的值。这很要紧：大多数模型不会把中间值交出来，那时我们就靠钩子来看。
 #
-# 这些数也可以自己验算。第一层从两个 `0.1` 算出 $0.1+0.1+1=1.2$，第二层从两个 `1.2` 算出 $1.2+1.2+1=3.4$。ReLU 不动正数，所以它给出的还是 `3.4`。
+# 这些数也可以自己验算。`fc1` 从两个 `0.1` 算出 $0.1+0.1+1=1.2$，`fc2` 从两个 `1.2` 算出 $1.2+1.2+1=3.4$。ReLU 不动正数，所以它给出的还是 `3.4`。
 #
 # </div>
 # <div lang="en">
@@ -327,8 +327,8 @@ for (name, output), own in zip(seen, returned, strict=True):
 # All differences are `0`, so the hooks saw what `forward` computed. Most models keep their intermediate values to
 # themselves, and then hooks let us see them.
 #
-# And your pencil? As all weights are one, a layer adds up inputs and bias. The first makes $0.1+0.1+1=1.2$ of two
-# `0.1`, and the second $1.2+1.2+1=3.4$ of two `1.2`. ReLU keeps positive numbers, so it gives `3.4` again.
+# And your pencil? As all weights are one, a layer adds up inputs and bias. `fc1` makes $0.1+0.1+1=1.2$ of two
+# `0.1`, and `fc2` $1.2+1.2+1=3.4$ of two `1.2`. ReLU keeps positive numbers, so it gives `3.4` again.
 #
 # </div>
 #
@@ -415,7 +415,7 @@ check("05.2", prove)
 # MB.
 #
 # But `output` does not stay alone. A computation graph hangs on it, and the nodes of that graph have saved many tensors
-# for the backward pass. As long as we keep `output`, all of these stay as well.
+# for the backward pass. If we keep `output`, all of these stay as well.
 #
 # The function `held` below tells how much memory this is. It starts at a tensor, walks back along `grad_fn`, and adds
 # up the memory of all the tensors saved on the way, without the parameters of the model. You need not understand its
@@ -477,8 +477,7 @@ print(f"under no_grad: holds {held(seen['attached']):.1f} MB")
 # </div>
 # <div lang="en">
 #
-# Keeping `output` ties up 344 MB, but keeping `output.detach()` only 1.6 MB. Why is the difference so large? As long as
-# `output` lives, the whole graph behind it lives too, together with the tensors that all layers saved. The tensor that
+# Keeping `output` ties up 344 MB, but keeping `output.detach()` only 1.6 MB. Why is the difference so large? `output` keeps the whole graph behind it alive, and until backward also the tensors that all layers saved. The tensor that
 # `detach()` gives has no `grad_fn`, so there is no graph behind it.
 #
 # In training, the memory is usually not taken for long, because backward frees the saved tensors, unless you wrote
@@ -621,7 +620,7 @@ for run in (careless, careful):
 # Often you want to look at several layers at once, and never leave a hook behind. Write a context manager for this,
 # used as `with extracting(model, names) as seen:`.
 #
-# - Whatever goes wrong, in the model or with a misspelt name, no hook stays on, so that the next run starts clean. The
+# - Whatever goes wrong, say a failing model or a misspelt name, no hook stays on, so that the next run starts clean. The
 #   exception reaches the caller unchanged.
 # - `seen[name]` is the `output.detach()` of the module's last run. You can read it inside the block and after it.
 # - Inside the block the model runs as usual, and gradients stay on.
@@ -1048,7 +1047,7 @@ print("in a dataclass, still attached:", kept.logits.requires_grad)
 #
 # 函数做了什么，也看得出来。`linear1` 给出的数里有负数，`dropout` 收到的却没有，而且正好就是对前者做 ReLU 的结果。在自己的模型里，更简单的办法是把它写成 `nn.ReLU` 模块，那就可以直接挂钩子。
 #
-# 有一样东西还是溜了过去：有些库的模型返回数据类（dataclass），`detached` 不认识它，里面的张量就还连着计算图。遇到这样的模型，要再加一种情形。
+# 有一样东西还是溜了过去：有些模型返回普通的数据类（dataclass），`detached` 不认识它，里面的张量就还连着计算图。遇到这样的模型，要再加一种情形。
 #
 # **改动**元组也有陷阱。下面的钩子 `first_item` 一个数也没有改，只是从元组里取出 `output[0]` 返回，这一项就是注意力的输出。`x` 里有 3 个句子。挂上这个钩子，编码层给出的句子还和原来一样吗？**先猜。**
 #
@@ -1061,7 +1060,7 @@ print("in a dataclass, still attached:", kept.logits.requires_grad)
 # no negative number. What it received is exactly what ReLU makes of the output of `linear1`. In a model of your own it
 # is easier to use a module, `nn.ReLU`, because you can hook it directly.
 #
-# One kind of output still slips through. The models of some libraries return a dataclass, which `detached` does not
+# One kind of output still slips through. Some models return a plain dataclass, which `detached` does not
 # know, so the tensor inside stays attached to its graph. For such models, add one more case.
 #
 # **Changing** a tuple has a trap of its own. The hook `first_item` below does not change a single number: it just takes
@@ -1152,8 +1151,7 @@ for hook in (first_item, whole_tuple):
 # In sections 5.7 and 5.8 our hooks lost a good deal: earlier outputs of the same module, and outputs inside a tuple.
 # Now write a recorder that keeps these as well.
 #
-# Write `every_call(model, x)`. It runs `model(x)` once and returns a dictionary, where each module's name leads to a
-# list of its outputs.
+# Write `every_call(model, x)`. It runs `model(x)` once and returns a dictionary, where a module's name leads to a list of its outputs.
 #
 # - Every module in `model.named_modules()` without children (`list(children())` is empty) gets a list, with one entry
 #   per call. If it never runs, its list is empty.

@@ -68,7 +68,7 @@ print("nan == nan:", bad[0, 0].item() == bad[0, 0].item())
 # it stays. In `eval()`, this mean is subtracted from every batch, and so one column of numbers becomes `nan`. The
 # `Linear` that follows uses every column for every output, and that spoils all 8 numbers.
 #
-# However good the data are that come later, they cannot repair this. So bad input must be stopped **before** the layer
+# Even the best data that come later cannot repair this. So bad input must be stopped **before** the layer
 # runs.
 #
 # </div>
@@ -189,7 +189,7 @@ for handle in handles:
 # runs before `forward`, the hook registered with `register_forward_hook` runs after it, and the backward hook has to
 # wait for backward.
 #
-# Does the order of registration not matter, then? It does when several hooks of one kind are on the same module. There,
+# Does the order of registration not matter, then? It matters when several hooks of one kind are on the same module. There,
 # the first registered runs first, and section 6.6 will make use of it. If a later one should run first, you can
 # register it with `prepend=True`, as section 8.3 shows.
 #
@@ -982,11 +982,11 @@ print("parameters:", [name for name, _ in layer.named_parameters()])
 #
 # - **Each output channel** has its own $\mu$ and $\sigma^2$. So take them over dims `(1, 2, 3)` only, with
 #   `keepdim=True`, and the variance with `correction=0`.
-# - Training changes `weight_raw`, so `weight` is recomputed from its current value before every forward, also in
-#   `eval()` or under `no_grad`.
 # - `weight_raw` is the new name of the `Parameter` that `weight` was. It is what is trained, and if it was frozen
 #   before, it is still frozen. The bias stays as it was.
 # - `weight` is now a plain tensor that is only computed, so it is not in `state_dict`.
+# - Training changes `weight_raw`, so `weight` is recomputed from its current value before every forward, also in
+#   `eval()` or under `no_grad`.
 #
 # </div>
 
@@ -1030,7 +1030,7 @@ check("06.4", standardise)
 # mask, and the result is `weight`.
 #
 # PyTorch has another tool for the same job, `parametrize`, which works without a hook. Why would one want it, when a
-# hook is enough? You see the reason when a module is copied. We take two modules that have run, the `layer` of section
+# hook is enough? See what happens when a module is copied. We take two modules that have run, the `layer` of section
 # 6.11 and one made with `parametrize`, and copy each with `deepcopy`. Which of them can be copied? **Guess first.**
 #
 # </div>

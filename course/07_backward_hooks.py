@@ -549,7 +549,7 @@ for ax, (name, values) in zip(axes, seen.items(), strict=True):
 # `features`, which is `True` where `grad_output` is not `0`.
 #
 # - `features` may hold any numbers, even `inf`, and it needs no gradient itself.
-# - The pool drops rows and columns that do not fill a window, so no gradient comes back to them.
+# - The pool drops rows and columns that do not fill a window.
 # - Here, too, you only predict, so leave `features` and its `.grad` as they were.
 #
 # </div>
@@ -794,11 +794,11 @@ print(textwrap.fill(f"{caught[0].category.__name__}: {caught[0].message}", 90))
 # Write `guided_relu(model)`, which sets this up and returns all handles in a list. After the call, every `nn.ReLU` in
 # `model` passes only positive gradients in backward, and negative ones become `0`.
 #
-# - ReLU keeps its own rule: where its input was not above `0`, no gradient passes.
+# - ReLU keeps its own rule.
 # - A shortcut such as `h + relu(h)` keeps its gradient.
 # - All this holds after `eval()` and in half precision too, and nothing may crash under `torch.no_grad()`.
 # - Use no legacy hooks, since their `grad_input` cannot be trusted.
-# - All gradients are finite, and no `nn.ReLU` is in place (section 7.8).
+# - All gradients are finite, and no `nn.ReLU` works in place (section 7.8).
 #
 # </div>
 
@@ -989,8 +989,7 @@ print("in place, retain_grad:   ", retained, torch.equal(retained, wanted))
 # fails, while a tensor hook still works, as you have just seen. So let us turn it into a tool that you can use again
 # and again.
 #
-# Write `watch_output(layer, seen)`, which begins to watch a layer and returns a handle. From then on, each backward
-# pass appends one gradient to the end of the list `seen`. It is the gradient of the output of `layer`, just as it is.
+# Write `watch_output(layer, seen)`, which begins to watch a layer and returns a handle. From then on, each backward pass appends the gradient of the output of `layer` to the end of the list `seen`, just as it is.
 # You need no `clone()` here, because the output of `layer` is no view.
 #
 # - Append every gradient, even if it is all zeros, because that is worth knowing too.

@@ -1012,8 +1012,7 @@ print("the same convolution:", extractor.get_submodule("features.0") is model.fe
 # </div>
 # <div lang="en">
 #
-# An extractor may give you feature maps that were overwritten, and it does not tell you. But a hook can copy the output
-# of a layer as soon as it has run, and nothing overwrites that copy. Compare the two, and you know which maps were
+# An extractor may give you feature maps that were overwritten, and it does not tell you. But a hook can copy a layer's output as soon as the layer has run, and nothing overwrites that copy. Compare the two, and you know which maps were
 # overwritten.
 #
 # Write `disagreement(model, x, names)`. First use hooks to take the output of each layer in `names` right after the

@@ -281,7 +281,7 @@ print("the list of parameters, reversed:", [name for name, _ in arrived] == name
 #
 # `fc` 的参数最先到，`conv1.weight` 最后到，可见层的次序反过来了。可是一层之内没有这样的规矩，`bn3.weight` 就比 `bn3.bias` 先到。
 #
-# `fc.bias` 的均值是 0，却不是因为梯度小。对每一张图，交叉熵给各个 logit 的梯度有正有负，加起来互相抵消了。所以要看梯度有多大，得先取绝对值。
+# `fc` 的两个均值都是 0，却不是因为梯度小。对每一张图，交叉熵给各个 logit 的梯度有正有负，加起来互相抵消了。所以要看梯度有多大，得先取绝对值。
 #
 # </div>
 # <div lang="en">
@@ -289,7 +289,7 @@ print("the list of parameters, reversed:", [name for name, _ in arrived] == name
 # The gradients of `fc` arrive first and that of `conv1.weight` arrives last, so the layers come in reverse. Within a
 # layer there is no such rule: `bn3.weight` arrives before `bn3.bias`.
 #
-# The mean at `fc.bias` is 0, but not because that gradient is small. For each picture, cross-entropy sends positive
+# Both means at `fc` are 0, but not because these gradients are small. For each picture, cross-entropy sends positive
 # and negative gradients to the logits, and these cancel each other. So to see how large a gradient is, take absolute
 # values first.
 #
@@ -668,7 +668,7 @@ for title, (losses, seen) in shown.items():
 # %% [markdown]
 # <div lang="zh">
 #
-# 远不止 64 倍：B 的梯度走到 `block1`，已经缩小了大约 4000 倍。
+# 远不止 64 倍：B 的梯度从 `block4` 走到 `block1`，已经缩小了大约 4000 倍。
 #
 # 原因有两个，最后两行把它们分开来看。只去掉批归一化，梯度缩小 122 倍，因为默认的初始权重偏小，这时损失也没有降。只换 sigmoid，缩小 14 倍，训练慢些，但学得动。两样合在一起，才到几千倍。
 #
@@ -679,7 +679,7 @@ for title, (losses, seen) in shown.items():
 # </div>
 # <div lang="en">
 #
-# It is far more than 64: at `block1` the gradient of B is about 4000 times smaller.
+# Far more than 64: at `block1`, B's gradient is about 4000 times smaller than at `block4`.
 #
 # The last two rows separate the two causes. If we only remove batch normalisation, the gradient shrinks 122 times,
 # because the default initial weights are small, and the loss does not fall. If we only use sigmoid, it shrinks 14
@@ -756,7 +756,7 @@ for name, rate, options_ in (("SGD", 0.1, {"momentum": 0.9}), ("Adam", 0.003, {}
 #
 # 损失是 `F.cross_entropy(model(x), target)`，从它反向传播一次。这样，每个子模块（`named_children()`）的输出都有一个梯度，它的大小按 `grad.abs().mean()` 算。拿**最后运行**的那个子模块作标准：哪个子模块的梯度小于它的 `ratio` 倍，就列出哪个的名字。返回这个列表，按运行的次序排。
 #
-# - 有的 ReLU 是就地的。
+# - 有的 ReLU 是就地的，会改写前一个子模块的输出。那个子模块要看的，仍是它自己的输出的梯度，也就是 ReLU 之前的。
 # - 除了 `.grad`，模型要保持原样，在它原来的模式下运行。
 # - 最后取下钩子，出了异常也一样。
 #
@@ -1237,7 +1237,7 @@ x = torch.zeros(1, requires_grad=True)
 loss = (0 * x.sqrt()).sum()  # in backward, 0 meets the slope of the square root, which is inf at 0
 print("loss:", loss.item())
 with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # that detect_anomaly is slow, and where sqrt was called
+    warnings.simplefilter("ignore")  # that detect_anomaly is slow, and that it saw no forward pass
     with torch.autograd.detect_anomaly():
         try:
             loss.backward()

@@ -461,7 +461,7 @@ print("bilinear:", tuple(maps.shape), "to", tuple(enlarged.shape))
 # Write `grad_cam(model, layer, images, labels)`. It takes the weighted sum, then `relu()`, then enlarges bilinearly,
 # and returns `N×H×W`, as high and as wide as `images`.
 #
-# - Keep the maps as `layer` returned them: it need not be a ReLU, and its output may be overwritten in place later.
+# - `layer` need not be a ReLU, and its output may be overwritten in place later.
 # - Do not scale the values, so that maps can be compared.
 # - The result carries no graph, because nobody will differentiate it.
 # - Leave no hook behind and `training` as it was, for the next use; `.grad` may change.
@@ -661,7 +661,7 @@ print(f"classified correctly: {right_class.float().mean():.3f}")
 # </div>
 # <div lang="en">
 #
-# We want to say in a number how well maps point, so that it does not depend on who looks at them. So let us write the
+# We want a number for how well maps point, one that does not depend on who looks at them. So let us write the
 # pointing game as a function.
 #
 # Write `hit_rate(cams, boxes)`, where `cams` is `N×H×W` and `boxes` is `N×4`. It finds the highest point of each map

@@ -110,15 +110,15 @@ print("on the compiled model itself, len(seen):", len(seen))
 # %% [markdown]
 # <div lang="zh">
 #
-# 为什么编译好的代码不理会挂晚了的钩子？每次调用之前，它要检查自己所依据的东西有没有变，而检查要花时间。默认不检查钩子，这就是设置 `skip_nnmodule_hook_guards` 的意思。把它设成 `False`，钩子也会检查，`one` 上挂晚了的钩子就触发了，代价是多花一点时间。
+# 为什么编译好的代码不理会挂晚了的钩子？每次调用之前，它要检查自己所依据的东西有没有变，而检查要花时间。默认有一样不检查：原来没有钩子的层，现在是不是还没有。这就是设置 `skip_nnmodule_hook_guards` 的意思。把它设成 `False`，这一样也会检查，`one` 上挂晚了的钩子就触发了，代价是多花一点时间。
 #
 # </div>
 # <div lang="en">
 #
 # Why does compiled code ignore a hook that comes late? Before each call, it checks whether the things that it relies on
-# are unchanged, and checks take time. By default hooks are not checked, which is what the setting
-# `skip_nnmodule_hook_guards` says. Set it to `False`, and hooks are checked as well. Then the late hook on `one` fires,
-# at the price of a little time.
+# are unchanged, and checks take time. By default, it does not check that a layer
+# without hooks still has none, which is what the setting `skip_nnmodule_hook_guards` says. Set it to `False`, and this is
+# checked as well. Then the late hook on `one` fires, at the price of a little time.
 #
 # </div>
 
@@ -368,7 +368,7 @@ check("13.1", watched)
 # - Do not compile the model again, because compiling takes time.
 # - Leave no hook behind, and change neither `training` nor what the caller chose by `set_stance`, because each of these
 #   would affect later runs.
-# - The last two points must hold even if the model raises an exception.
+# - All of the above must hold even if the model raises an exception.
 # - Afterwards the compiled code must run as before, because the model is still in use.
 #
 # </div>
@@ -688,7 +688,7 @@ print(printed)
 # </div>
 # <div lang="en">
 #
-# When the network is slow, it pays to send only half as many bytes. PyTorch has a hook that does this,
+# When communication is slow, it pays to send only half as many bytes. PyTorch has a hook that does this,
 # `fp16_compress_hook`, and now you write one yourself.
 #
 # Your hook is `half_hook(group, bucket)`. Like `average`, it returns a Future of the averaged gradients. The difference
