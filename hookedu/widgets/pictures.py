@@ -103,7 +103,7 @@ def _arrange(ax: "Axes", box: tuple[float, float, float, float]) -> None:
         _label_shortly(bar)
 
 
-def _label_shortly(bar: "Axes") -> None:
+def _label_shortly(bar: Any) -> None:
     """Label a colour bar at the edge of a figure so that nothing is cut: small and large numbers share a power of ten."""
     bar.tick_params(labelsize=8)
     bar.ticklabel_format(axis="y", scilimits=(-2, 3))
