@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -129,6 +130,16 @@ class Notebook:
         self.page.keyboard.press("Shift+Enter")
         self._wait_for(cell, before)
         return cell.locator(".jp-Cell-outputArea")
+
+    def said(self, cell_id: str, wanted: str) -> str:
+        """Run a cell until its output matches, and return it.
+
+        What a widget tells Python arrives in a thread of its own, and may come after a cell that was run later.
+        """
+        end = time.monotonic() + 30
+        while not re.search(wanted, output := self.run(cell_id).inner_text()):
+            assert time.monotonic() < end, f"{wanted!r} is not in {output!r}"
+        return output
 
     def _note(self, message: ConsoleMessage) -> None:
         # JupyterLab asks the browser for an attached picture before it puts the picture's own data in place.
