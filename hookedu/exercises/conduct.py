@@ -9,6 +9,7 @@ import contextlib
 import functools
 import inspect
 import random
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -225,6 +226,7 @@ class Conduct:
         # one of torch's thousand classes of modules as well: to set it takes as long as ten calls of a layer, and in a
         # fork copies the memory of them all.
         outer, call = nn.Module.__call__, nn.Module._call_impl
+        compiler = "torch._dynamo" in sys.modules
         if models and self._counts:
             nn.Module._call_impl = counted  # type: ignore[method-assign]
         try:
@@ -234,6 +236,9 @@ class Conduct:
                 nn.Module._call_impl = call
             if nn.Module.__call__ is not outer:  # the answer has replaced it
                 nn.Module.__call__ = outer
+            # The compiler, which `checkpoint` loads, remembers the call that it finds then as the original.
+            if not compiler:
+                _replace_in_compiler(counted, call)
 
     def _named(self, args: tuple, kwargs: dict[str, Any]) -> list[tuple[int | str, str, Any]]:
         """Return the arguments as (position or keyword, name, value), with the names that the answer gives them."""
@@ -246,3 +251,10 @@ class Conduct:
             self._names = [p.name for p in parameters if p.kind in plain]
         names = self._names[: len(args)] + [f"args[{n}]" for n in range(len(self._names), len(args))]
         return [*zip(range(len(args)), names, args, strict=True), *((k, k, v) for k, v in kwargs.items())]
+
+
+def _replace_in_compiler(old: Any, new: Any) -> None:
+    """Replace what the modules of the compiler have kept; does nothing unless it has been loaded."""
+    for module in [module for name, module in sys.modules.items() if name.startswith("torch._dynamo")]:
+        for name in [name for name, value in vars(module).items() if value is old]:
+            setattr(module, name, new)

@@ -2,6 +2,7 @@
 
 import dataclasses
 import random
+import subprocess
 import sys
 
 import hypothesis.strategies as st
@@ -361,3 +362,37 @@ def test_a_breach_costs_full_marks_and_is_named():
 def test_a_case_knows_its_turn():
     assert [Draw.of(5, turn).turn for turn in range(3)] == [0, 1, 2]
     assert Draw.of(5, 0).random() == Draw.of(5, 2).random()
+
+
+def test_an_answer_that_loads_the_compiler_does_not_change_how_it_compiles():
+    """It would keep our counting call as that of PyTorch, and compile anew for each hook: 13.2 was refused after 12.3."""
+    # In an own process: the other answers of these tests have loaded the compiler before.
+    subprocess.run([sys.executable, "-c", _RECOMPUTES_THEN_LOOKS], check=True)
+
+
+_RECOMPUTES_THEN_LOOKS = """
+import sys
+import torch
+from torch.utils.checkpoint import checkpoint
+from hookedu.exercises import Outcome, find
+from hookedu.exercises.judging import judge
+from hookedu.exercises.observation import dumps, loads
+from hookedu.exercises.probing import observe
+
+def recomputes(model, x):
+    checkpoint(model, x, use_reentrant=False).sum().backward()
+
+def layer_output(compiled, name, x):
+    kept = []
+    with compiled.get_submodule(name).register_forward_hook(lambda m, args, output: kept.append(output.detach().clone())):
+        with torch.compiler.set_stance("force_eager"):
+            compiled(x)
+    return kept[0]
+
+assert "torch._dynamo" not in sys.modules
+observe(find("12.3").probe, recomputes, find("12.3").seeds(0))
+assert "torch._dynamo" in sys.modules
+looks = find("13.2")
+verdict = judge(looks, loads(dumps(observe(looks.probe, layer_output, looks.seeds(0)))), looks.seeds(0))
+assert verdict.outcome is Outcome.CORRECT, verdict
+"""
