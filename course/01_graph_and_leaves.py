@@ -22,8 +22,8 @@ LanguageToggle()
 # <div lang="en">
 #
 # The weights of a neural network usually start as small numbers. Here are two ways to make them: `a` writes `0.5` down
-# directly, while `b` starts from ones (`1`) and multiplies them by `0.5`. Both hold the same values, and both say that
-# they require a gradient (`requires_grad`).
+# directly, while `b` starts as a row of `1`s, which is then multiplied by `0.5`. Both hold the same values, and both say
+# that they require a gradient (`requires_grad`).
 #
 # Does it matter which way you choose? To find out, we multiply each of them by `3`, sum it up, and run backward once
 # for each. `a.grad` will hold two `3`s. **Guess first** what `b.grad` will hold.
@@ -53,7 +53,7 @@ print("b.grad:", b.grad)
 # </div>
 # <div lang="en">
 #
-# Both copies hold the same values and require a gradient, and yet only one of them has kept its gradient. That matters,
+# Both hold the same values and require a gradient, and yet only one of them has kept its gradient. That matters,
 # because an optimizer needs `.grad` to update a weight. Let us hand each of them to an optimizer and see.
 #
 # </div>
@@ -81,7 +81,7 @@ print("ones.grad:", ones.grad)
 # <div lang="en">
 #
 # The optimizer took `a` and refused `b`, because `b` is not a **leaf**. You made `a` directly, whereas `b` came out of
-# a multiplication. The leaf is the tensor of ones (`1`) that went into the multiplication.
+# a multiplication. The leaf is the tensor of `1`s that went into the multiplication.
 #
 # Once you give that tensor a name, `ones`, you can see that it has kept a gradient. It is the gradient of `ones`
 # itself: the `3` of `b` times `0.5`, which is `1.5`.
@@ -145,7 +145,7 @@ ax = plot_graph(z, {"x": x, "y": y, "z": z})
 #
 # The gradient of `x` must have passed `z` and `y`, because there is no other way to `x`. Why did nothing stay there?
 # Results in the middle tend to be many and large, and keeping all their gradients would take too much memory. So
-# PyTorch throws each away once it has been used, and only the leaf keeps its share.
+# PyTorch throws each away once it has been used, and only the leaf keeps its own.
 #
 # </div>
 
@@ -605,7 +605,7 @@ except RuntimeError as error:
 #
 # - 之后每个张量的 `.grad` 里都有自己的梯度；
 # - 跳过 `requires_grad` 为 `False` 的张量，它们没有梯度可留；
-# - 不要留下自己的钩子，别人的不要动。
+# - 这里用不着挂钩子（1.11 节才讲）；要是挂了，就取下来，别人的不要动。
 #
 # </div>
 # <div lang="en">
@@ -620,7 +620,8 @@ except RuntimeError as error:
 #
 # - Afterwards each of these tensors has its gradient in `.grad`.
 # - Skip tensors whose `requires_grad` is `False`, because they have no gradient to keep.
-# - Remove any hooks of your own, and do not touch those of others.
+# - You need no hooks for this (section 1.11 is about them). If you register some, take them off again, and do not
+#   touch those of others.
 #
 # </div>
 
