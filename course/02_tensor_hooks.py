@@ -23,7 +23,7 @@ LanguageToggle()
 # </div>
 # <div lang="en">
 #
-# The next cell computes $z=\frac{1}{4}\sum_i x_i^2$ in two steps, and the result in between is called `y`. In backward,
+# Below, $z=\frac{1}{4}\sum_i x_i^2$ is computed in two steps, and the result in between is called `y`. In backward,
 # the gradient has to pass `y` before it can reach `x`.
 #
 # **Guess first**: what is in `x.grad`, `y.grad` and `z.grad` afterwards? And is there any way to see a gradient that
@@ -665,7 +665,7 @@ print(seen)
 # Both hooks say `triple`! This is called **late binding**: a function looks `name` up when it runs. Hooks run in
 # backward, when the loop is long over and `name` has its last value.
 #
-# Here are three ways to fix the name inside the loop: a default argument, a factory function (a closure), and
+# Here are three ways to pin the name down inside the loop: a default argument, a factory function (a closure), and
 # `functools.partial`.
 #
 # </div>
@@ -1156,7 +1156,7 @@ for step in range(3):
 # 1. A tensor hook is a function. When the gradient has arrived at its tensor, and all paths have been added, PyTorch calls it with that gradient.
 # 2. A hook that only watches returns nothing.
 # 3. A tensor hook fires in `backward()` and in `torch.autograd.grad`, from its registration on. It stays silent where backward does not come by, and a tensor that is computed again is a new one, without the hook.
-# 4. When you write hooks in a loop, fix the name on the spot.
+# 4. When you write hooks in a loop, pin the name down on the spot.
 # 5. Keep the handle, and take hooks off with `with` or `finally`.
 #
 # </div>
@@ -1170,7 +1170,7 @@ for step in range(3):
 # <details><summary>3. 哪种钩子在 <code>torch.autograd.grad</code> 下不触发，为什么？</summary>post-accumulate 钩子。它等的是梯度加进叶子的 <code>.grad</code>，而 <code>torch.autograd.grad</code> 什么也不往那里写。</details>
 # </div>
 # <div lang="en">
-# <details><summary>1. After backward <code>y.grad</code> is <code>None</code>. How do you get to see its gradient?</summary>Before backward, register a hook with <code>y.register_hook</code> (or call <code>y.retain_grad()</code>), then run it again.</details>
+# <details><summary>1. After backward <code>y.grad</code> is <code>None</code>. How do you get to see its gradient?</summary>Before backward, register a hook with <code>y.register_hook</code> (or call <code>y.retain_grad()</code>), then run backward again.</details>
 # <details><summary>2. Why do all hooks written in a loop report the last name?</summary>Because of late binding: the hooks look <code>name</code> up when they run, and by then the loop is over.</details>
 # <details><summary>3. Which hook does not fire under <code>torch.autograd.grad</code>, and why?</summary>The post-accumulate hook. It waits until the gradient has been added to the <code>.grad</code> of a leaf, and <code>torch.autograd.grad</code> writes nothing there.</details>
 # </div>
