@@ -1225,7 +1225,7 @@ check("03.5", reverse_gradient)
 # Domain-adversarial training (DANN) rests on the gradient reversal of exercise 03.5: it learns features from which a
 # domain classifier cannot tell where the data come from. You can search for `gradient reversal layer`.
 #
-# Hooks like ours also appear in MuZero, of which quite a few implementations contain the line
+# Hooks like ours also appear in MuZero. Quite a few implementations of it contain the line
 # `hidden_state.register_hook(lambda grad: grad * 0.5)`. There the model is unrolled over several steps, and the
 # gradient is halved at each step back so that it does not pile up. This hook, too, returns a new tensor.
 #
