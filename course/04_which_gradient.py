@@ -857,7 +857,7 @@ a.backward(retain_graph=True)
 #
 # 只用到 `a` 的那一次，钩子照样运行。PyTorch 一开始就知道这一次会经过哪些张量，所以它不等没用到的 `b`，直接在 `b` 的位置上填了 `None`。
 #
-# 只有一个张量，PyTorch 会漏算：你在哪个张量上调用 `backward()`，它就漏掉哪个。最后一次就是这样，`a` 明明到了，钩子却没有运行。所以，别把这样的张量放进列表。
+# 只有一个张量，PyTorch 会漏算：反向传播从哪个张量出发，它就漏掉哪个。最后一次是从 `a` 出发的，`a` 明明到了，钩子却没有运行。所以，别把这样的张量放进列表。
 #
 # 再看第一次。`b` 的梯度先到，列表里却仍是 `a` 在前，因为列表的次序是你给的，不是到达的先后。
 #
@@ -869,8 +869,8 @@ a.backward(retain_graph=True)
 # In the pass that uses only `a`, the hook runs all the same. PyTorch knows from the start which tensors a pass will
 # reach, so it does not wait for the unused `b` and puts `None` in its place.
 #
-# PyTorch overlooks just one tensor, the one on which you call `backward()`. In the last pass `a` does arrive, and yet
-# the hook does not run. So keep such a tensor out of the list.
+# PyTorch overlooks just one tensor, the one from which backward starts. In the last pass this is `a`: it does arrive, and
+# yet the hook does not run. So keep such a tensor out of the list.
 #
 # Look at the first pass, too. The gradient of `b` arrives first, and still `a` stands first in the list. The list keeps
 # the order that you gave.
@@ -1051,20 +1051,22 @@ print(f"first step: {cosines[0]:.2f}, last step: {cosines[-1]:.2f}")
 #
 # | | 挂在 | 看到 | `autograd.grad` 下 | 能改梯度吗 |
 # |---|---|---|---|---|
-# | `register_hook` | 张量 | 这一次的梯度 | 触发；同时求 `y` 和 `w`，交给你的 `y` 的梯度没改过 | 能，返回新的 |
+# | `register_hook` | 张量 | 这一次的梯度 | 触发；但若同时求 `y` 和 `w`，你拿到的 `y` 的梯度是钩子改动之前的 | 能，返回新的 |
 # | `retain_grad` | 非叶子 | 所有钩子之后的，累加 | 照存 | 不能 |
 # | post-accumulate | 叶子 | 参数，`.grad` 已写好 | 不触发 | 只能改 `.grad` |
-# | multi-grad | 几个张量 | 到齐的列表；`mode="any"`：第一个 | 触发；求列表里的叶子，`"all"` 报错 | 不能，返回不算 |
+# | multi-grad | 几个张量 | 到齐的列表；`mode="any"`：第一个 | 触发；但若求列表里某个叶子的梯度，`"all"` 报错 | 不能，返回什么都不算数 |
 #
 # </div>
 # <div lang="en">
 #
+# Next time you want to see a gradient, look up in this table which tool to take.
+#
 # | | goes on | sees | in `autograd.grad` | can change the gradient |
 # |---|---|---|---|---|
-# | `register_hook` | a tensor | this pass's gradient | fires; asked for `y` and `w` at once, it gives you that of `y` unchanged | yes, by returning |
+# | `register_hook` | a tensor | this pass's gradient | fires; if you ask for `y` and `w` at once, you get that of `y` from before the hook | yes, by returning |
 # | `retain_grad` | a non-leaf | what all hooks made of it, summed | stores it | no |
 # | post-accumulate | a leaf | the parameter, with `.grad` written | silent | only `.grad` |
-# | multi-grad | some tensors | a list when all are there; `mode="any"`: the first | fires; asked for a leaf of the list, `"all"` fails | no, returning is ignored |
+# | multi-grad | some tensors | a list when all are there; `mode="any"`: the first | fires; if you ask for a leaf of the list, `"all"` raises an error | no, returning is ignored |
 #
 # </div>
 
