@@ -122,7 +122,7 @@ for handle in handles:
 # </div>
 # <div lang="en">
 #
-# Do not read `backward` as "backward begins". If you want to be there before backward goes through the layer, use
+# Do not read `backward` as “backward begins”. If you want to be there before backward goes through the layer, use
 # `backward_pre`.
 #
 # If the input needs no gradient, `backward` fires earlier, before the events of the parameters (section 7.3).
@@ -602,8 +602,8 @@ print("attributes as before:", attributes == now)
 #
 # If you inspect somebody's model, nobody should be able to tell afterwards. Make such a tool out of the cell above.
 #
-# Write `output_shapes(model, x)`. It runs `model(x)` once and returns a dictionary. You look up the name of a direct
-# child there, and find the shape of its output (a tuple or a list). Each child runs exactly once here.
+# Write `output_shapes(model, x)`. It runs `model(x)` once and returns a dictionary, from the name of each direct child
+# to the shape of its output (a tuple or a list). Each child runs exactly once here.
 #
 # - Run `model` itself and not a copy. Your hooks only look, so let them change no output on its way.
 # - When you are done, the model must be as it was: it has its old hooks, not one more and not one less, every module
@@ -710,7 +710,7 @@ print("removed:", len(remove_hooks(layer, owner="user")), " left:", len(list_hoo
 #
 # 接手一个模型，怎么知道它的钩子有什么毛病？本课程有两样工具。第一样是 `diagnose`，它盯着所有钩子运行模型，把毛病逐个说出来。
 #
-# 第二样是控件 `HookInspector`，选中一个钩子就能把它取下，按“撤销”就放回原处。它用的是一个副本，可以放心试。
+# 第二样是控件 `HookInspector`，选中一个钩子就能把它取下，按「撤销」就放回原处。它用的是一个副本，可以放心试。
 #
 # 下面的 Transformer 层里，我们故意放了几处毛病。例如，有一个钩子叠了三层，还有一个把输出连着计算图留了下来。
 #
