@@ -197,7 +197,7 @@ for kept in list(alive):
 #
 # 只要你还留着一个连着图的输出，为它存下的张量就全都留着，直到反向传播用完。一旦 `detach()`，它们立刻就全释放了。
 #
-# `pack` 收到的，可能正是某一步的输出，它自己就连着图。你要是原样留下它，图留着它，它又留着图，就成了循环引用。只要不走反向传播，连 `gc.collect()` 也放不掉，因为这个圈有一段在 C++ 里。所以在 `pack` 里也要 `detach()`。
+# `pack` 收到的，可能正是存它的那一步自己的输出，例如 `exp` 的，而这个输出连着图。你要是原样留下它，那一步留着它，它又留着那一步，就成了循环引用，图里在它前面的一切也都跟着留下。只要不走反向传播，连 `gc.collect()` 也放不掉，因为这个圈有一段在 C++ 里。所以在 `pack` 里也要 `detach()`。
 #
 # `pack` 留下的若是拷贝，就用不着 `detach()`。`pack` 运行的时候，autograd 不建图，所以 `half()` 从 float32 造出来的新张量，哪张图也不连。
 #
@@ -208,7 +208,7 @@ for kept in list(alive):
 # everything that was saved for it is kept as well, until backward has used it. Keep what `detach()` makes of it
 # instead, and all of that is freed at once.
 #
-# The tensor that `pack` receives may be the output of a step, and such an output is attached to the graph. If you keep it as it is, the graph holds the tensor and the tensor holds the graph: a reference cycle. Without a backward pass, not even `gc.collect()` can free it, because part of it is in C++. So call `detach()` in `pack` as well.
+# The tensor that `pack` receives may be the output of the very step that saves it, as with `exp`, and such an output is attached to the graph. If you keep it as it is, the step holds the tensor and the tensor holds the step: a reference cycle, which also keeps everything before it in the graph. Without a backward pass, not even `gc.collect()` can free it, because part of it is in C++. So call `detach()` in `pack` as well.
 #
 # If `pack` keeps a copy, it does not need `detach()`. No graph is built while `pack` runs, so what `half()` makes of a float32 belongs to no graph.
 #
@@ -460,7 +460,7 @@ for file in files:
 # - 这样的张量每次要用，就用 `shelf.get(key)` 取回。不论是放上去的还是取回来的，你自己都不能留着，否则它还在内存里，架子就白用了。
 # - 更小的张量就留在原处。不要拷贝它，但也别让它连着图。
 # - autograd 一旦不再要一个张量，就马上 `shelf.drop(key)`，每把钥匙只有一次。可是还用得着的不能拿走，例如 `backward(retain_graph=True)` 之后。
-# - 钥匙可以是任何东西，连张量也可以。
+# - 钥匙可以是任何东西，连张量也可以，所以不要把它错当成留在原处的张量。
 #
 # </div>
 # <div lang="en">
@@ -736,7 +736,7 @@ _ = ax.legend()
 # %% [markdown]
 # <div lang="zh">
 #
-# 切成 4 段最省，曲线的形状也和预计的一样。不过，量到的峰值每次都高出大约 1 到 2 个张量。高出来的，是反向传播正在算的梯度和临时结果：它们也要占地方，公式里却没有。
+# 切成 4 段最省，曲线的形状也和预计的一样。不过，量到的峰值每次都高出大约 1 到 2 个张量。高出来的，一个是模型的输出，变量 `y` 一直拿着它，其余的是反向传播正在算的梯度和临时结果。它们也要占地方，公式里却没有。
 #
 # 两头为什么都不省呢？只切 1 段等于没切：反向传播一开始，就得把 16 块全部重算出来，同时留着。切成 16 段，留下的输入又和本来要存的中间结果一样多了。
 #
@@ -744,8 +744,9 @@ _ = ax.legend()
 # <div lang="en">
 #
 # Look at the dots in the picture. They follow the dashed curve, high at both ends, and with 4 segments the peak is
-# lowest. Yet each of them floats a little above the curve, by about 1 to 2 tensors. Why? While backward works, it also
-# needs room for the gradients and temporary results that it has in hand, and these are not in our formula.
+# lowest. Yet each of them floats a little above the curve, by about 1 to 2 tensors. Why? One of these tensors is the
+# output of the model, which `y` holds all the while. The rest are gradients and temporary results that backward has in
+# hand. They need room as well, but they are not in our formula.
 #
 # And why do both ends gain nothing? With only 1 segment you have not cut at all: backward begins by computing all 16
 # blocks again, and holds them all at once. With 16 segments, you keep as many inputs as there would have been
@@ -943,12 +944,12 @@ with suppress(NotImplementedError):  # until you have written it
 # ## 12.8 回想一下 · Recall
 #
 # <div lang="zh">
-# <details><summary>1. 为什么不能让 <code>pack</code> 原样返回一步的输出？</summary>输出连着计算图，计算图又留着输出，这是循环引用：不走反向传播，连 <code>gc.collect()</code> 也放不掉。</details>
+# <details><summary>1. 为什么不能让 <code>pack</code> 原样返回这一步自己的输出？</summary>输出连着计算图，计算图又留着输出，这是循环引用：不走反向传播，连 <code>gc.collect()</code> 也放不掉。</details>
 # <details><summary>2. 用了检查点，<code>fwd1</code> 为什么只触发一次？</summary>最后一个要存的张量一存好，重算就停了，那时这一层还没有运行完。</details>
 # <details><summary>3. 把存下的张量的 <code>nbytes</code> 都加起来，为什么会多算？</summary>同一块内存常常存好几次，例如 ReLU 的输出；要按 storage 数，每块一次。</details>
 # </div>
 # <div lang="en">
-# <details><summary>1. Why must <code>pack</code> not return a step's output as it is?</summary>The output holds the computation graph, and the graph holds the output: a reference cycle, which without a backward pass not even <code>gc.collect()</code> can free.</details>
+# <details><summary>1. Why must <code>pack</code> not return a step's own output as it is?</summary>The output holds the computation graph, and the graph holds the output: a reference cycle, which without a backward pass not even <code>gc.collect()</code> can free.</details>
 # <details><summary>2. Under checkpointing, why does <code>fwd1</code> fire only once?</summary>Recomputation stops as soon as the last tensor to be saved is there, and by then that layer has not finished.</details>
 # <details><summary>3. Why is the sum of <code>nbytes</code> over all saved tensors too large?</summary>The same memory is often saved several times, as the output of a ReLU is; so count storages, each of them once.</details>
 # </div>
