@@ -80,7 +80,7 @@ for prompt in [clean, clean.replace("Anna", "Carl"), corrupted, "Ben gave the ba
 #
 # 如果只读最后半句，模型猜的根本不是名字。可见它刚才回头看了前面的句子，从两个人里挑出了**另一个**。这是在模型的哪里发生的，又是怎样做到的？这一课就来弄清楚。
 #
-# 要自己试别的提示，先要知道模型收到什么，给出什么。它收到的是词的编号，每个词一个整数：`encode` 把词变成编号，`decode` 把编号变回词。它在每个位置上给出「下一个词」的 logit，我们要的是最后一个位置上的，也就是 `[0, -1]`。
+# 要自己试别的提示，先要知道模型收到什么，给出什么。它收到的是词的编号，每个词一个整数：`encode` 把词变成编号，`decode` 把编号变回词。模型只认得 `hookedu.models.stories.WORDS` 里的 50 个词，句号也算一个词，所以前面要空一格。模型在每个位置上给出「下一个词」的 logit，我们要的是最后一个位置上的，也就是 `[0, -1]`。
 #
 # 整个模型的代码不长，都在 [`transformer.py`](../hookedu/models/stories/transformer.py) 里。
 #
@@ -95,8 +95,9 @@ for prompt in [clean, clean.replace("Anna", "Carl"), corrupted, "Ben gave the ba
 # finding out.
 #
 # To try prompts of your own, you need to know what goes into the model and what comes out. It receives word ids, one
-# integer per word: `encode` turns words into ids, and `decode` turns ids back into words. At every position it returns
-# the logits of the next word. We want those at the last position, `[0, -1]`.
+# integer per word: `encode` turns words into ids, and `decode` turns ids back into words. The model knows only the 50
+# words in `hookedu.models.stories.WORDS`, and a full stop is one of them, so put a space before it. At every position
+# the model returns the logits of the next word. We want those at the last position, `[0, -1]`.
 #
 # The code of the whole model is short. You find it in [`transformer.py`](../hookedu/models/stories/transformer.py).
 #
@@ -334,7 +335,7 @@ for handle in handles:
 # %% [markdown]
 # <div lang="zh">
 #
-# 一块之后，透镜还说不出什么；两块之后，它猜的都是名字。三块之后，它在两个故事里都说 Anna，可是其中一个的答案是 Ben。过了最后一块，它才在一个故事里说 Anna，在另一个里说 Ben。
+# 一块之后，透镜还说不出什么。两块之后，它猜的都是名字，在两个故事里都把 Anna 排在第一；三块之后，它差不多认定了 Anna。可是其中一个故事的答案是 Ben。过了最后一块，它才在一个故事里说 Anna，在另一个里说 Ben。
 #
 # 所以三块之后的 Anna 还不是答案，只是模型偏爱的名字。你可以自己试一试：把提示开头的两个名字对调，三块之后，透镜还是说 Anna。
 #
@@ -345,9 +346,9 @@ for handle in handles:
 # </div>
 # <div lang="en">
 #
-# After one block the lens can hardly say anything, and after two blocks it guesses names. After three it says Anna in
-# both stories, although in one of them the answer is Ben. Only after the last block does it say Anna in one story and
-# Ben in the other.
+# After one block the lens can hardly say anything. After two blocks it guesses names, and in both stories Anna comes
+# first. After three it is fairly sure of Anna, although in one of the stories the answer is Ben. Only after the last
+# block does it say Anna in one story and Ben in the other.
 #
 # So the Anna after three blocks is not yet the answer, but only a name that the model favours. You can try this
 # yourself: swap the two names at the beginning of the prompts, and after three blocks the lens still says Anna.
@@ -756,7 +757,7 @@ _ = fig.colorbar(image, label="restored")
 # %% [markdown]
 # <div lang="zh">
 #
-# 图上看得出信息换了地方。前三块的每一块之后，都只有修补 `Anna` 那个词才有用；最后一块之后，只有修补 `to` 才有用。所以「谁给的」这个信息，是最后一块送到 `to` 那里的。在那以前，透镜在 `to` 上只能碰运气。
+# 图上看得出信息换了地方。前三块的每一块之后，都只有修补第二个 `Anna`，也就是给球的那个，才有用；最后一块之后，只有修补 `to` 才有用。所以「谁给的」这个信息，是最后一块送到 `to` 那里的。在那以前，透镜在 `to` 上只能碰运气。
 #
 # 修补别的词都没有用，连 `gave` 也一样。在注意力的图上，`to` 确实看了 `gave`，可是它并不是从那里知道谁给的。
 #
@@ -767,9 +768,9 @@ _ = fig.colorbar(image, label="restored")
 # </div>
 # <div lang="en">
 #
-# The picture shows where the information moves. After each of the first three blocks, a patch helps only at the word
-# `Anna`, and after the last block only at `to`. So it is the last block that brings to `to` who gives. Until then, the
-# lens at `to` could only be lucky.
+# The picture shows where the information moves. After each of the first three blocks, a patch helps only at the second
+# `Anna`, the one who gives, and after the last block only at `to`. So it is the last block that brings to `to` who
+# gives. Until then, the lens at `to` could only be lucky.
 #
 # A patch at any other word does not help, not even at `gave`. In the picture of attention, `to` looked at `gave`, but
 # it did not learn there who gives.
@@ -957,7 +958,7 @@ for name in x:
 #
 # 从词嵌入里读不出天气，因为在哪个故事里 `the` 都是同一个 `the`。第 0 块之后，探针就读得出来了，而且一个也没有读错。对照却在哪一层都是瞎猜。
 #
-# 再看括号里的数，它们是在训练用过的故事上测的。在那里，从第 0 块之后起，就连对照看上去也知道些什么，可见光看这些数是不够的。所以一定要换别的故事来测。
+# 再看括号里的数，它们是在训练用过的故事上测的。在那里，从第 0 块往后，就连对照看上去也知道些什么，可见光看这些数是不够的。所以一定要换别的故事来测。
 #
 # 不过，探针读得出来，不等于模型用了它。模型用没用，要靠修补或者引导来查。
 #
@@ -1036,7 +1037,7 @@ for strength in [0, 1, 2]:
 #
 # 强度升到 1，去户外的概率就从几乎是 0 变到接近 1：本该去屋里的人，去了户外。强度是 0 的时候，输出一位不差。钩子一取下，一切恢复原样。
 #
-# 不过，这一下推得很重。印出来的两个长度是向量的范数，从它们看得出，强度是 1 的时候，加上去的向量和残差流自己差不多长。
+# 不过，这一下推得很重。印出来的两个长度是向量的范数，都是在 `the` 上量的。从它们看得出，强度是 1 的时候，加上去的向量和那里的残差流自己差不多长。
 #
 # 推得这么重是有代价的，因为故事接着讲下去，钩子会把每个词都往同一个方向推。强度到了 1，句子就散了；到了 2，只剩下户外的地方。
 #
@@ -1046,8 +1047,8 @@ for strength in [0, 1, 2]:
 # As the strength grows to 1, the probability of going outdoors rises from almost 0 to nearly 1: people who went indoors
 # now go outdoors. At strength 0 the output is the same to the last bit. Once the hook is off, everything is as before.
 #
-# This took a strong push. The two lengths printed are norms of vectors, and they show that at strength 1 the vector
-# that the hook adds is about as long as the residual stream itself.
+# This took a strong push. The two lengths printed are norms of vectors, both measured at `the`. They show that at
+# strength 1 the vector that the hook adds is about as long as the residual stream itself there.
 #
 # Such a push has its price. As the story goes on, the hook pushes every single word in the same direction. At strength
 # 1 the sentences fall apart, and at strength 2 nothing remains but places outdoors.
