@@ -96,7 +96,7 @@ for fault in (HEALTHY, *FAULTS):
 #
 # 第一个病人是 `vanishing`。它的梯度会消失，我们想看看是在哪里消失的。
 #
-# 办法是在每个线性层上挂一个前向钩子。它拿到这一层的输出，就在输出上挂一个张量钩子。等反向传播走到那里，张量钩子便记下梯度的范数。
+# 这要在每个线性层的输出上挂钩子，可是层还没有运行，就还没有输出。所以先在层上挂一个前向钩子，它一拿到输出，就在输出上挂一个张量钩子。等反向传播走到那里，张量钩子便记下梯度的范数。
 #
 # **先猜一猜**：从最后一层往前看，梯度是到某一层突然没有的，还是一层一层小下去的？
 #
@@ -252,9 +252,9 @@ check("15.1", instruments)
 # Our second patient has `dying_relus`. We count how many of its units are never positive in the whole run, and examine
 # a healthy patient beside it, to compare.
 #
-# To look at every unit takes some effort. Would it not do to count the zeros among the activations? That depends on how
-# many zeros are normal. **Guess first**: if every unit is positive at some time, what share of the activations is zero?
-# And could you tell from this share how many units are never positive?
+# To look at every unit takes some effort. Would it be enough to count the zeros among the activations? That depends on
+# how many zeros are normal. **Guess first**: if every unit is positive at some time, what share of the activations is
+# zero? And could you tell from this share how many units are never positive?
 #
 # </div>
 
@@ -364,7 +364,7 @@ for fault in (HEALTHY, "rate_too_high", "vanishing", "forgotten_hook"):
 # %% [markdown]
 # <div lang="zh">
 #
-# 在这里，健康的病人的第一个权重，一步只移动了自身大小的不到千分之一。我们就拿这个数和别的病人比。学习率太高的病人，同一个权重一步就移动了约两成。
+# 在这里，健康病人的第一个权重，一步移动的还不到自身大小的千分之一。我们就拿这个数和别的病人比。学习率太高的病人，同一个权重一步就移动了约两成。
 #
 # 梯度消失的病人正好相反。传到第一个权重的梯度太小，几乎推不动它，所以它差不多停在原处。
 #
@@ -855,11 +855,13 @@ for fault in ("vanishing", "frozen_layer", "detached_branch"):
 #
 # 这里有一个陷阱。假设**第一层**是用 `requires_grad=False` 冻结的，那么到它为止，没有什么需要梯度。autograd 就不给它的输出算梯度，于是它看上去像是断开的。紧跟在它后面、也被冻结的几层，看上去也是这样。遇到这种情况，就去看参数的 `requires_grad`。
 #
-# 上面印出来的 `0.0` 也是第一层，却有梯度。它是另一种冻结：没有放进优化器。
+# 上面印出来的层 `0.0` 也是第一层，却有梯度。它是另一种冻结：没有放进优化器。
 #
 # 没有梯度也不一定是病。最前面的层要是没有参数，就没有梯度，可它是健康的。
 #
 # 用的是哪种优化器，也有关系，因为 Adam 会放大很小的梯度。用 Adam 的时候，就算梯度消失，更新比例往往也不小，你得去看梯度本身（第 10 课）。
+#
+# 下面的代码把这个陷阱演示一遍：第一层先照常运行，再冻结起来运行，打印的是它的输出要不要梯度。
 #
 # </div>
 # <div lang="en">
@@ -868,14 +870,17 @@ for fault in ("vanishing", "frozen_layer", "detached_branch"):
 # requires a gradient, so autograd computes none for its output, and the layer looks as if it were detached. Further
 # layers that are frozen right behind it look the same. In this case, read `requires_grad` of the parameters.
 #
-# The `0.0` printed above is a first layer too, and yet it has a gradient. It was frozen in the other way: it was left
-# out of the optimizer.
+# The layer `0.0` printed above is a first layer too, and yet it has a gradient. It was frozen in the other way: it was
+# left out of the optimizer.
 #
 # Nor is every missing gradient a fault. If the network begins with a layer that has no parameters, this layer has no
 # gradient, and yet it is healthy.
 #
 # The optimizer matters as well, because Adam magnifies small gradients. With Adam, even where gradients vanish, the
 # update ratios are therefore usually not small. Then you have to look at the gradients themselves (lesson 10).
+#
+# The cell below shows the trap. It prints whether the output of a first layer requires a gradient, first as usual and
+# then with the layer frozen.
 #
 # </div>
 
@@ -1342,7 +1347,7 @@ print("the label was:", patient.fault)
 #
 # <div lang="zh">
 #
-# Andrej Karpathy 在 makemore 课的第三讲里也看更新比例，他的经验是千分之一上下。我们在 15.7 节量到的数要大得多，原因有两个：他说的是训练稳定以后，我们看的是第一步；而且我们只取了比例最大的那一层。
+# Andrej Karpathy 在 makemore 课的第三讲里也看更新比例，他的经验是千分之一上下。我们在 15.7 节量到的数要大得多，主要是因为只取了比例最大的那一层。在那里的健康病人身上，那是最后一层，别的层在第一步里就和他说的差不多。另外，他说的是训练稳定以后，我们看的是第一步。
 #
 # 这样的数，有现成的工具替你存。`wandb.watch` 存梯度的直方图，你要的话，也存参数的；TensorBoard 则是你写什么，它就存什么。
 #
@@ -1354,8 +1359,9 @@ print("the label was:", patient.fault)
 # <div lang="en">
 #
 # Andrej Karpathy watches update ratios in the third of his makemore lectures, and his rule of thumb is about a
-# thousandth. Why does our table of section 15.7 have far larger numbers? His rule is meant for training that has
-# settled, while our table looks at the first step. Besides, our table shows only the layer with the largest ratio.
+# thousandth. Why does our table of section 15.7 have far larger numbers? Above all because it shows only the layer with
+# the largest ratio. In the healthy patient there, that is the last layer, and the others are close to his rule even in
+# the first step. Besides, his rule is meant for training that has settled.
 #
 # There are tools that store such numbers for you. `wandb.watch` keeps histograms of gradients, and of parameters if you
 # ask for them, while TensorBoard keeps whatever you write to it.
