@@ -19,25 +19,26 @@ LanguageToggle()
 #
 # <div lang="zh">
 #
-# 运行一个网络，我们只看得到最后的结果。中间各层算出的东西由一层直接交给下一层，从不露面。想看一眼，当然可以改写模型的代码；这一课的办法不必改动模型。
+# 运行一个网络，我们只看得到最后的结果。中间各层算出的东西由一层直接交给下一层，从不露面，可是要弄清网络为什么出错，非看它们不可。当然可以改写模型的代码，让它把这些值也交出来；这一课改用钩子，模型的代码不必改动。
 #
 # 先看一个很小的网络，小得每个数都能心算。它的第一层是卷积，有两个 `3×3` 的卷积核：一个的权重全是 `1`，另一个全是 `2`，偏置为 `0`。第二层是 `2×2` 的最大池化。输入是一张 `4×4` 的图，每个像素都是 `1`。
 #
-# 运行之后只出来两个数。它们是池化从卷积的输出里挑出来的，而我们想看的正是卷积的输出。
+# 运行之后只出来两个数，因为池化在每个通道里只挑最大的一个。我们想看的，正是它挑选之前的数，也就是卷积的输出。
 #
 # </div>
 # <div lang="en">
 #
-# When we run a network, we see only what comes out at its end. Everything that its layers compute on the way is handed
-# on to the next layer and stays hidden. To see it, we could rewrite the model, but in this lesson we find a way that
-# does not touch the model.
+# When we run a network, we see only what comes out at its end. Each layer hands its result straight on to the next, so
+# everything in between stays hidden, although it is what we need if we want to know why a network fails. We could
+# rewrite the model so that it returns these values as well. In this lesson we use hooks instead, because they leave the
+# code of the model as it is.
 #
 # We begin with a net so small that you can work out every number in your head. Its first layer is a convolution with
 # two `3×3` kernels: all weights of the first kernel are `1`, all weights of the second are `2`, and the bias is `0`.
 # The second layer is a `2×2` max pooling. The input is a `4×4` picture of ones.
 #
-# When it runs, only two numbers come out. The pool has picked them from the output of the convolution, and it is this
-# output that we would like to see.
+# When we run this net, only two numbers come out, because the pool picks just the largest number of each channel. What
+# we would like to see is what it picks from: the output of the convolution.
 #
 # </div>
 
@@ -61,11 +62,11 @@ print("the net returned:", tuple(out.shape), out.flatten().tolist())
 # <div lang="en">
 #
 # This is what a **forward hook** is for. You write a function and attach it to a module. Each time the forward pass has
-# run that module, PyTorch calls your function as `hook(module, args, output)`. So it gets three things: the module
-# itself, the arguments that the module received, and the output that it computed.
+# run that module, PyTorch calls your function as `hook(module, args, output)`. So your function gets three things: the
+# module itself, the arguments that the module received, and the output that the module computed.
 #
-# The net as a whole returned two numbers. How many did the convolution inside it return? And what does a hook find in
-# `args`? **Guess first.**
+# The net as a whole returned two numbers. How many numbers did the convolution inside the net return? And what does a
+# hook find in `args`? **Guess first.**
 #
 # </div>
 
@@ -92,7 +93,7 @@ print("args[0]:", tuple(args[0].shape), "is x itself:", args[0] is x)
 # %% [markdown]
 # <div lang="zh">
 #
-# 卷积给出了两张 `2×2` 的**特征图**，每个通道一张。每个窗口里有 9 个 1，所以权重全是 1 的通道得到 9，权重全是 2 的通道得到 18。池化再从每张特征图里取最大的数，这就是我们看到的那两个数。
+# 卷积给出了两张**特征图**，每个通道一张。卷积核在图上横竖都只有两个位置可放，所以每张是 `2×2`。每个窗口里有 9 个 1，所以权重全是 1 的通道得到 9，权重全是 2 的通道得到 18。池化再从每张特征图里取最大的数，这就是我们看到的那两个数。
 #
 # `args` 是一个**元组**，装着所有的位置参数，哪怕只有一个。所以要取输入，就写 `args[0]`。在这里，它就是我们传进去的那个张量，不是副本。我们的钩子只看不改，所以什么也不返回。
 #
@@ -101,16 +102,17 @@ print("args[0]:", tuple(args[0].shape), "is x itself:", args[0] is x)
 # </div>
 # <div lang="en">
 #
-# The convolution gave two **feature maps** of `2×2`, one for each channel. Every window of the picture holds 9 ones, so
-# the channel whose weights are all 1 gives 9, and the channel whose weights are all 2 gives 18. The pool then takes the
-# largest number of each map, and these are the two numbers that we saw.
+# The convolution gave two **feature maps**, one for each channel. They are `2×2`, because in each direction the kernel
+# fits into the picture in two places. Every window of the picture holds 9 ones, so the channel whose weights are all 1
+# gives 9, and the channel whose weights are all 2 gives 18. The pool then takes the largest number of each map, and
+# these are the two numbers that we saw.
 #
 # `args` is a **tuple** of all positional arguments, even if there is only one of them. So the input is `args[0]`, and
 # here it is the very tensor that we passed in, not a copy. Since this hook only looks, it returns nothing.
 #
 # The widget below breaks one run of the net into events, so that you can go through them step by step. This lesson is
-# about the events called `forward`. Since `net` is a module too, it has such an event as well. Does it come before or
-# after those of `conv` and `pool`? Choose **Predict** to guess before you see it.
+# about the events called `forward`. Since `net` is a module too, it has such an event as well. Does the `forward` of
+# `net` come before or after those of `conv` and `pool`? Choose **Predict** to guess before you see it.
 #
 # </div>
 
@@ -125,8 +127,8 @@ HookTimeline(net, x)
 # </div>
 # <div lang="en">
 #
-# The `forward` of `net` comes last. A forward hook reports that its module is done, and `net` is not done until
-# everything inside it is.
+# The `forward` of `net` comes last. A forward hook runs when its module is done, and `net` is done only when all the
+# modules inside it are.
 #
 # </div>
 #
@@ -134,18 +136,19 @@ HookTimeline(net, x)
 #
 # <div lang="zh">
 #
-# 写模型的 `forward` 时，我们从来不提钩子。那么，钩子是谁调用的？要弄清楚，就用几种写法来运行网络，或者只运行其中的卷积，看钩子在什么时候沉默。
+# 写模型的 `forward` 时，我们从来不提钩子。那么，钩子是谁调用的？弄清楚了，才知道钩子什么时候会沉默。为此，我们用几种写法来运行网络，或者只运行其中的卷积，看哪些钩子会触发。
 #
 # 我们给网络和卷积各挂一个只会计数的钩子，再试三种写法：`net(x)`、`net.forward(x)` 和 `conv.forward(x)`。每一种写法会触发哪些钩子？**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# When you write the `forward` of a model, you never mention hooks, so somebody else must be calling them. To find out
-# who it is, we run the net, and then its convolution alone, in different ways and see when a hook stays silent.
+# When you write the `forward` of a model, you never mention hooks, so something else must be calling them. It is worth
+# knowing what calls them, because a hook stays silent whenever we go past it. To find out, we run the net, and then its
+# convolution alone, in different ways, and see which hooks fire.
 #
-# The net and the convolution each get a hook that only counts. Then we try `net(x)`, `net.forward(x)` and
-# `conv.forward(x)`. Which hooks does each of the three fire? **Guess first.**
+# The net and the convolution each get a hook that only counts how often it is called. Then we try `net(x)`,
+# `net.forward(x)` and `conv.forward(x)`. Which hooks fire in each of the three cases? **Guess first.**
 #
 # </div>
 
@@ -179,10 +182,11 @@ with on_net, on_conv:
 # <div lang="en">
 #
 # The largest value is `18` each time, but different hooks fired. The `__call__` of a module runs `forward` and then the
-# forward hooks, so `net(x)` fired both.
+# forward hooks, so with `net(x)` both fired.
 #
-# `net.forward(x)` skips the `__call__` of `net`, so only the convolution inside, called as usual, reports.
-# `conv.forward(x)` skips that of the convolution, and nobody calls the net, so nothing fires.
+# `net.forward(x)` skips the `__call__` of `net`, so the hook of `net` stays silent. The convolution inside is called as
+# usual, so its hook fires. `conv.forward(x)` skips the `__call__` of the convolution and does not run the net, so
+# neither hook fires.
 #
 # </div>
 #
@@ -197,8 +201,8 @@ with on_net, on_conv:
 # </div>
 # <div lang="en">
 #
-# To run a module, write `module(x)`. Where hooks only look, `module.forward(x)` gives the same result, but the hooks of
-# that module itself do not fire, and nothing tells you.
+# To run a module, write `module(x)`. If the hooks only look, `module.forward(x)` gives the same result, but the hooks
+# of that module itself do not fire, and there is no error.
 #
 # </div>
 # </div>
@@ -221,14 +225,14 @@ with on_net, on_conv:
 # </div>
 # <div lang="en">
 #
-# To study a module, you want to see what goes in and what comes out, and a hook can keep both.
+# To study a module, you can keep what goes in and comes out.
 #
 # Write `capture(module, seen)`, which returns the handle, so that callers can remove the hook. Each time `module` runs,
-# the hook adds a pair `(x, output)`, a tuple or list, at the end of the list `seen`.
+# the hook appends a pair `(x, output)`, a tuple or list, to `seen`.
 #
 # - `x` is the very tensor that came in, not a tuple or copy.
 # - Of `output` only the values count, so you may `detach()` it.
-# - The hook only watches, so it changes nothing, and works in training and evaluation mode alike.
+# - The hook only watches, so it changes nothing, in training and evaluation mode alike.
 #
 # </div>
 
@@ -256,7 +260,7 @@ check("05.1", capture)
 #
 # <div lang="zh">
 #
-# 钩子给我们看的，真的就是 `forward` 里算出来的值吗？这可以查证。下面的 `forward` 除了结果，还把中间值 `[a, b, c]` 一起交出来，我们拿钩子看到的和它们相减。
+# 钩子给我们看的，真的就是 `forward` 里算出来的值吗？这可以查证。下面的 `forward` 除了结果，还把中间值 `[a, b, c]` 一起交出来，我们拿钩子看到的和它们相减。如果钩子看到的是真的，差就全是零。
 #
 # 几个模块共用一个函数当钩子，因为参数 `module` 会告诉它，刚刚运行完的是哪一个。只有 `ReLU6` 没有钩子：它的输出不在 `[a, b, c]` 里，没有可以比较的值。
 #
@@ -266,7 +270,8 @@ check("05.1", capture)
 # <div lang="en">
 #
 # Can we trust a hook to show what `forward` really computed? We need not simply believe it, because we can check it. We
-# let `forward` hand out its intermediate values `[a, b, c]` as well, and subtract them from what the hooks saw.
+# let `forward` hand out its intermediate values `[a, b, c]` as well, and subtract them from what the hooks saw. If the
+# hooks show the truth, all differences are zero.
 #
 # One function serves as the hook of several modules, since its argument `module` tells it which of them has just run.
 # Only `ReLU6` gets no hook, because its output is not among `[a, b, c]` and there is nothing to compare it with.
@@ -317,18 +322,19 @@ for (name, output), own in zip(seen, returned, strict=True):
 # %% [markdown]
 # <div lang="zh">
 #
-# 差值全是 `0`，所以钩子看到的就是 `forward` 算出的值。这很要紧：大多数模型不会把中间值交出来，那时我们就靠钩子来看。
+# 差值全是 `0`，所以钩子看到的就是 `forward` 算出的值。这很要紧：大多数模型不会把中间值交出来，只能相信钩子。
 #
-# 这些数也可以自己验算。`fc1` 从两个 `0.1` 算出 $0.1+0.1+1=1.2$，`fc2` 从两个 `1.2` 算出 $1.2+1.2+1=3.4$。ReLU 不动正数，所以它给出的还是 `3.4`。
+# 这些数也可以验算：权重和偏置都是一，所以层把输入加起来，再加一。`fc1` 从两个 `0.1` 算出 $0.1+0.1+1=1.2$，`fc2` 从两个 `1.2` 算出 $1.2+1.2+1=3.4$。ReLU 不动正数，所以它给出的还是 `3.4`。
 #
 # </div>
 # <div lang="en">
 #
-# All differences are `0`, so the hooks saw what `forward` computed. Most models keep their intermediate values to
-# themselves, and then hooks let us see them.
+# All differences are `0`, so the hooks saw what `forward` computed. This matters, because most models return no such
+# values, and then we must trust the hooks.
 #
-# And your pencil? As all weights are one, a layer adds up inputs and bias. `fc1` makes $0.1+0.1+1=1.2$ of two
-# `0.1`, and `fc2` $1.2+1.2+1=3.4$ of two `1.2`. ReLU keeps positive numbers, so it gives `3.4` again.
+# With a pencil you get the same. All weights and biases are one, so a layer adds up its inputs and adds one. `fc1` gets
+# two inputs of `0.1` and gives $0.1+0.1+1=1.2$. `fc2` gets two inputs of `1.2` and gives $1.2+1.2+1=3.4$. ReLU keeps
+# positive numbers and gives `3.4` again.
 #
 # </div>
 #
@@ -338,7 +344,7 @@ for (name, output), own in zip(seen, returned, strict=True):
 #
 # <div lang="zh">
 #
-# 刚才的证据只说明了一个网络。把它写成函数，凡是肯交出中间值的模型，就都能查证。
+# 刚才的证据只说明了一个网络。把它写成函数，凡是交出中间值的模型都能查证。
 #
 # 写 `prove(model, x, skip)`。`model(x)` 返回 `(out, returned)`，`returned` 是 `forward` 交出的中间值，按调用的次序排。
 #
@@ -351,17 +357,15 @@ for (name, output), own in zip(seen, returned, strict=True):
 # </div>
 # <div lang="en">
 #
-# So far we have a proof for one net. You want one for every model that hands out its values, so turn the proof into a
-# function.
+# That proof is for one net. Turn it into a function for every model that hands out its values.
 #
 # Write `prove(model, x, skip)`. `model(x)` returns `(out, returned)`, where `returned` holds the intermediate values of
 # `forward` in the order of calls.
 #
 # - Return a list of pairs such as `("Linear", 0.0)`, in the order of **calls**: the class name, and the largest
-#   absolute difference between the module's output and its value in `returned`.
+#   absolute difference between the output and its value in `returned`.
 # - Hook all `children()`, except those of type `skip`.
-# - Run `model(x)` once and take the hooks off.
-# - You only compare, so change no tensor.
+# - Run `model(x)` once, without changing any tensor, and take the hooks off.
 #
 # In the check, one model lies about its values, because a proof that always says `0` proves nothing.
 #
@@ -399,27 +403,27 @@ check("05.2", prove)
 #
 # <div lang="zh">
 #
-# 钩子留下一个输出，占住的内存可能比看上去多得多。我们拿 ResNet-50 来看，给它一批 `4` 张图。钩子只留最后一组层的输出，那是 `4×2048×7×7` 个数，不到 `2` MB。
+# 钩子留下一个输出，占住的内存可能比看上去多得多。我们拿 ResNet-50 来看，给它一批 `4` 张图。钩子只留最后一组层的输出，那是 `4×2048×7×7` 个数，不到 `2` MB，看上去没什么要紧。
 #
 # 可是 `output` 后面还连着计算图，图上的节点为反向传播存着许多张量。留着 `output`，它们也会跟着留下来。
 #
-# 一共占住多少内存，由下面的 `held` 来算。它从一个张量沿 `grad_fn` 往回走，把一路上存着的张量占的内存加起来，模型的参数不算。它的写法不必看懂，只看它给出的数。
+# 一共占住多少内存，由下面的 `held` 来算。它从一个张量沿 `grad_fn` 往回走，把一路上存着的张量占的内存加起来，模型的参数不算，因为它们本来就在内存里。`held` 的写法不必看懂，只看它给出的数。
 #
 # 留着 `output`，会占住多少？**先猜。** 之后我们再看 `output.detach()` 占住多少，反向传播之后又还剩多少。
 #
 # </div>
 # <div lang="en">
 #
-# A hook that keeps an output can cost far more memory than it seems. Take ResNet-50 and a batch of `4` pictures, and
-# let the hook keep only what the last group of layers gives out. These are `4×2048×7×7` numbers, which is less than `2`
-# MB.
+# A hook that keeps an output can tie up far more memory than the output itself needs. Take ResNet-50 and a batch of `4`
+# pictures, and let the hook keep only what the last group of layers gives out. These are `4×2048×7×7` numbers, or less
+# than `2` MB, which looks harmless.
 #
-# But `output` does not stay alone. A computation graph hangs on it, and the nodes of that graph have saved many tensors
-# for the backward pass. If we keep `output`, all of these stay as well.
+# But `output` is connected to a computation graph, whose nodes have saved all the tensors that the backward pass will
+# need. As long as we keep `output`, these tensors stay in memory as well.
 #
-# The function `held` below tells how much memory this is. It starts at a tensor, walks back along `grad_fn`, and adds
-# up the memory of all the tensors saved on the way, without the parameters of the model. You need not understand its
-# code, only the number that it returns.
+# To see how much memory this is, we use the function `held` below. It starts at a tensor, follows the graph back from
+# its `grad_fn`, and adds up the memory of all the tensors saved on the way. The parameters of the model do not count,
+# because they are in memory anyway. You need not understand the code of `held`, only the number that it returns.
 #
 # How much memory does keeping `output` tie up? **Guess first.** Afterwards we look at `output.detach()`, and at what is
 # left after backward.
@@ -468,23 +472,24 @@ print(f"under no_grad: holds {held(seen['attached']):.1f} MB")
 # %% [markdown] tags=["F13"]
 # <div lang="zh">
 #
-# 留着 `output`，占住 344 MB；留着 `output.detach()`，只占 1.6 MB。`output` 拉住了后面的整张图，也就拉住了各层存下的张量。`detach()` 给出的张量没有 `grad_fn`，后面没有图。
+# 留着 `output`，占住 344 MB；留着 `output.detach()`，只占 1.6 MB。`output` 拉住了后面的整张图，也就拉住了各层存下的张量。`detach()` 给出的张量没有 `grad_fn`，后面没有图，占住的就只有它自己的数。
 #
 # 训练时，这些内存通常占不久，因为反向传播走过之后，存下的张量就放掉了（除非写了 `retain_graph=True`）。在 `torch.no_grad()` 里运行，则根本没有图。
 #
-# 所以这种泄漏最常见于验证：忘了写 `no_grad`，又没有反向传播，于是每一批都留下一张图。
+# 所以这种泄漏最常见于验证：忘了写 `no_grad`，又没有反向传播来放掉存下的张量，于是每留下一批的 `output`，就留下一张图。
 #
 # </div>
 # <div lang="en">
 #
-# Keeping `output` ties up 344 MB, but keeping `output.detach()` only 1.6 MB. Why is the difference so large? `output` keeps the whole graph behind it alive, and until backward also the tensors that all layers saved. The tensor that
-# `detach()` gives has no `grad_fn`, so there is no graph behind it.
+# Keeping `output` ties up 344 MB, but keeping `output.detach()` only 1.6 MB. Why is the difference so large? `output`
+# keeps the whole graph behind it alive, and until backward also the tensors that all layers saved. The tensor that
+# `detach()` gives has no `grad_fn`, so there is no graph behind it, and only its own numbers are kept.
 #
 # In training, the memory is usually not taken for long, because backward frees the saved tensors, unless you wrote
 # `retain_graph=True`. And if you run the model under `torch.no_grad()`, there is no graph to begin with.
 #
-# That is why this leak is most common in evaluation. Somebody forgets to write `no_grad`, and since no backward
-# follows, each batch adds another graph to the memory in use.
+# That is why memory leaks in this way mostly in evaluation. If you forget `no_grad` there, no backward follows that
+# would free the saved tensors. So with each batch whose `output` you keep, another graph stays in memory.
 #
 # </div>
 #
@@ -510,27 +515,28 @@ print(f"under no_grad: holds {held(seen['attached']):.1f} MB")
 #
 # <div lang="zh">
 #
-# 钩子用完要取下来。可是，如果模型在半路抛出异常，写在后面的 `handle.remove()` 就轮不到执行。我们故意让这种事发生，看看后果。
+# 钩子用完要取下来，不然以后每次运行它还会触发。可是，如果模型在半路抛出异常，写在后面的 `handle.remove()` 就轮不到执行。我们故意让这种事发生，看看后果。
 #
-# 下面的网络要宽度为 `3` 的输入，宽度为 `4` 的输入会让 `forward` 抛出异常。`careless` 和 `careful` 做的是同一件事：挂上钩子、运行、取下；不同的是，`careful` 把这件事交给了 `with`。
+# 下面的网络要宽度为 `3` 的输入，宽度为 `4` 的输入会让 `forward` 抛出异常。`careless` 和 `careful` 做的是同一件事：挂上钩子、运行、取下；不同的是，`careful` 把取下的事交给了 `with`，网络抛出异常也会取下。
 #
-# 两个函数各运行三次，前两次的宽度是错的。异常由 `suppress` 接住，`list_hooks(net)` 列出还挂着的钩子。
+# 两个函数各运行三次，前两次的宽度是错的。异常由 `suppress` 接住，程序就能接着试下一次。异常要是赶在 `remove()` 前面，钩子就会留下来，所以每次之后都用 `list_hooks(net)` 列出还挂着的钩子。
 #
 # 只有第三次走得完，所以两个函数应当各记下 `1` 个输出。`careless` 记下了几个？**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# A hook has to come off when it has done its work. But if the model raises an exception half way, a `handle.remove()`
-# further down is never reached. We let this happen on purpose, to see what follows.
+# A hook has to come off when it has done its work, because otherwise it fires in later runs, too. But if the model
+# raises an exception half way, a `handle.remove()` further down is never reached. We let this happen on purpose, to see
+# what follows.
 #
-# The net below wants inputs that are `3` wide, and with a width of `4` its `forward` raises an exception. `careless`
-# and `careful` do the same job: they attach a hook, run the net and take the hook off. The difference is that `careful`
-# lets a `with` block take it off.
+# The net below needs inputs of width `3`, and with a width of `4` its `forward` raises an exception. `careless` and
+# `careful` do the same job: they attach a hook, run the net and take it off. But `careful` lets a `with` block do the
+# last step, so the hook comes off even if the net raises an exception.
 #
-# Each of them gets three tries, two with a wrong width and the third with the right one. `suppress` catches the
-# exception, so that the next try can follow. After each try we want to know whether a hook was forgotten, and
-# `list_hooks(net)` tells us: it lists the hooks that are still on.
+# Each function gets three tries, two with a wrong width and the third with the right one. `suppress` catches the
+# exception, so that the program goes on to the next try. If the exception comes before `remove()`, a hook stays on, so
+# after each try `list_hooks(net)` lists the hooks that are still on.
 #
 # Since only the third run gets to the end, each function should keep `1` output. How many does `careless` keep? **Guess
 # first.**
@@ -577,10 +583,10 @@ for run in (careless, careful):
 # </div>
 # <div lang="en">
 #
-# `careless` left two hooks on, one for each exception. Its third run went well, but the old hooks fired as well, so one
-# output was kept 3 times, without any error.
+# `careless` left two hooks on, one for each exception. Its third run went well, but the two old hooks fired as well, so
+# one output was kept 3 times, without any error.
 #
-# `careful` left none, because a `with` block takes its hook off however it ends.
+# `careful` left none, because a `with` block takes its hook off however the block ends.
 #
 # </div>
 #
@@ -666,25 +672,25 @@ check("05.3", extracting)
 #
 # 这样，我们就可以有意地改动网络。不过，无意中改动它也很容易，只要钩子不小心返回了什么。
 #
-# 下面有五个钩子，后三个看上去都只是把输出记下来。我们把它们逐个挂到第一层上，每一次都让网络先处理 `x`，再处理 `2 * x`。没有钩子时，网络给出 `3` 和 `5`。
+# 下面有五个钩子，后三个看上去都只是把输出记下来。我们把它们逐个挂到第一层上，每一次都让网络先处理 `x`，再处理 `2 * x`，因为有的错要到第二次才看得出来。没有钩子时，网络给出 `3` 和 `5`。
 #
 # 哪几个钩子会改变这两个数？`setdefault` 会让第二个数变成多少？**先猜。** 五个里有一个会报错，留意错误出在哪一层。
 #
 # </div>
 # <div lang="en">
 #
-# So far our hooks only looked. They returned `None`, and then the output stays the tensor that it was. **Anything
-# else** that a hook returns takes the place of the output, and the next layer receives it.
+# So far our hooks only looked. They returned `None`, and then the output stays the same tensor. **Anything else** that
+# a hook returns takes the place of the output, and the next layer receives it instead.
 #
-# This lets us change a net on purpose. It also makes it easy to change one by accident, because it is enough that the
-# hook returns something without our noticing.
+# This lets us change a net on purpose. But we can also change a net by accident, because it is enough that the hook
+# returns something without our noticing.
 #
 # Here are five hooks, of which the last three look as if they only kept the output. We attach them to the first layer,
-# one at a time, and each time the net gets two inputs, first `x` and then `2 * x`. Without a hook, it gives `3` and
-# `5`.
+# one at a time, and each time the net gets two inputs, first `x` and then `2 * x`, because some mistakes show only in
+# the second run. Without a hook, the net gives `3` and `5`.
 #
-# Which hooks change these two numbers? What does `setdefault` make of the second one? **Guess first.** One of the five
-# ends in an error; notice in which layer it appears.
+# Which hooks change these two numbers? What will the second number be with `setdefault`? **Guess first.** One of the
+# five leads to an error. Notice in which layer this error appears.
 #
 # </div>
 
@@ -720,18 +726,18 @@ for name, hook in hooks.items():
 #
 # `ten times` 有意改动了输出。`update` 返回 `None`，没有影响。`setdefault` 和 `tuple` 却在无意中改动了输出，因为 `lambda` 算出什么，就返回什么。
 #
-# `setdefault` 返回的是字典里存着的张量。第一次，值还是对的，梯度却断了。第二次，它返回的仍是旧的张量，`5.0` 就成了 `3.0`，没有报错。元组倒是会报错，可是要到下一层 `relu`，离原因已经隔了一层。
+# `setdefault` 返回的是字典里存着的张量。第一次，值还是对的，梯度却被 `detach()` 断开了。第二次，字典里仍是旧的张量，`5.0` 就成了 `3.0`，没有报错。元组倒是会报错，可是要到下一层 `relu`，离原因已经隔了一层。
 #
 # </div>
 # <div lang="en">
 #
 # `ten times` changed the output on purpose, and `update`, which returns `None`, left it alone. `setdefault` and `tuple`
-# changed it by accident, because a `lambda` returns its value.
+# changed it by accident, because a `lambda` returns whatever it computes.
 #
-# `setdefault` returns the tensor stored in the dictionary. The first time, its values are right but the gradient is cut
-# off. The second time it is still the old tensor, so `5.0` becomes `3.0` without an error.
+# `setdefault` returns the tensor stored in the dictionary. The first time, its values are right, but `detach()` has cut
+# off the gradient. The second time, the dictionary still holds the old tensor, so `5.0` becomes `3.0` without an error.
 #
-# The tuple does raise an error, but only in `relu`, one layer after its cause.
+# The tuple raises an error, but only in `relu`, one layer after the hook.
 #
 # </div>
 #
@@ -768,12 +774,12 @@ for name, hook in hooks.items():
 # </div>
 # <div lang="en">
 #
-# If you change outputs on purpose, you can push a model in a direction of your choice. Write
+# By changing outputs on purpose, you can push a model in a direction of your choice. Write
 # `steer(module, direction, strength)`, which returns the handle. Until the hook is taken off:
 #
 # - It adds `strength * direction` to every output of `module`, in any mode and of any shape.
 # - The gradient still flows through the result.
-# - Do not change `output` itself in place, because others may have kept it.
+# - Do not change `output` in place, because others may have kept it.
 # - Do not run the module again, because it has just run.
 #
 # </div>
@@ -804,7 +810,7 @@ check("05.4", steer)
 #
 # 在一次前向传播里，同一个模块可以运行好几次。那么它的钩子留下的，是哪一次的输出？
 #
-# ResNet-50 里就有这样的模块。它由许多下面这样的块组成：每块有三个卷积和三个归一化层，却只有**一个** `relu`，需要时就再用一遍。我们按名字给每个子模块挂上钩子，把块运行一次，再看 `seen` 里的 `relu`。**先猜。**
+# ResNet-50 里就有这样的模块。它由许多下面这样的块组成：每块有三个卷积和三个归一化层，却只有**一个** `relu`。ReLU 没有权重，所以需要时可以把同一个再用一遍。我们按名字给每个子模块挂上钩子，把块运行一次，再看 `seen` 里的 `relu`。**先猜。**
 #
 # 还有一件事要查：留下的输出，后来会不会被改动？所以除了 `output.detach()`，钩子还留一份 `clone()`，它保住了那一刻的数。最后比较两份，看哪些名字下的不一样。
 #
@@ -814,8 +820,8 @@ check("05.4", steer)
 # A module may run more than once in a single pass. Which of its outputs does a hook then keep?
 #
 # ResNet-50 has such modules. It consists of many blocks like the one below: three convolutions and three normalisation
-# layers, but just **one** `relu`, which is used again wherever it is needed. We hook every child by name, run the block
-# once, and look up `relu` in `seen`. **Guess first** what is there.
+# layers, but just **one** `relu`. Since a ReLU has no weights, the block can use the same one again wherever it needs
+# it. We hook every child by name, run the block once, and look up `relu` in `seen`. **Guess first** what is there.
 #
 # There is a second thing to find out: does an output that we keep stay as it was? So besides `output.detach()` the hook
 # keeps a `clone()`, which preserves the numbers of that moment. At the end we compare the two and see under which names
@@ -849,7 +855,7 @@ print("changed since:", [name for name in seen if not torch.equal(seen[name], co
 # %% [markdown] tags=["F27"]
 # <div lang="zh">
 #
-# `relu` 运行了三次，`seen[name] = ...` 却只留下最后一次的输出，也就是整个块的输出。
+# `relu` 运行了三次，每次 `seen[name] = ...` 都换掉了前一次的输出，最后留下的，就是整个块的输出。
 #
 # 三个归一化层的两份都不一样，因为它们的输出后来被改写了。这个 `relu` 是就地的，直接改写了 `bn1` 和 `bn2` 的输出。`bn3` 的输出先就地加上了捷径（`out += identity`），再由 `relu` 改写。
 #
@@ -858,13 +864,14 @@ print("changed since:", [name for name in seen if not torch.equal(seen[name], co
 # </div>
 # <div lang="en">
 #
-# `relu` ran three times, and `seen[name] = ...` kept only the last output, which is that of the whole block.
+# `relu` ran three times, and each time `seen[name] = ...` replaced the output before. Only the last is left, that of
+# the whole block.
 #
-# For all three normalisation layers the two copies differ, because the outputs were overwritten later. This `relu`
-# works in place, so it changed the outputs of `bn1` and `bn2`. The output of `bn3` was changed twice: first the
-# shortcut was added to it in place (`out += identity`), and then `relu` ran.
+# For all three normalisation layers the copies differ, because their outputs were overwritten later. This `relu` works
+# in place, so it changed the outputs of `bn1` and `bn2`. The output of `bn3` was changed twice: the shortcut was added
+# in place (`out += identity`), and then `relu` ran.
 #
-# Why did `detach()` not prevent this? It cuts the graph, but the memory is still shared. A `clone()` has its own
+# Why did `detach()` not prevent this? It cuts the graph, but both tensors share one memory. A `clone()` has its own
 # (section 9.1).
 #
 # </div>
@@ -880,8 +887,8 @@ print("changed since:", [name for name in seen if not torch.equal(seen[name], co
 # </div>
 # <div lang="en">
 #
-# A module reports each time it runs, so collect its outputs in a list. Where something may later work in place, keep
-# `output.detach().clone()`.
+# A hook fires each time its module runs, so collect the outputs in a list. Where something may later work in place,
+# keep `output.detach().clone()`.
 #
 # </div>
 # </div>
@@ -900,7 +907,7 @@ print("changed since:", [name for name in seen if not torch.equal(seen[name], co
 # We have taken two things for granted: that `output` is a tensor, and that every operation is a module. In real models
 # you can rely on neither.
 #
-# Let us begin with the output. Below are an LSTM, the self-attention of a Transformer encoder layer, and a linear layer
+# We begin with the output. Below are an LSTM, the self-attention of a Transformer encoder layer, and a linear layer
 # that returns a dictionary. On each, a hook calls `output.detach()`. For how many does this work? **Guess first.**
 #
 # </div>
@@ -941,7 +948,7 @@ for model, module in ((lstm, lstm), (encoder, encoder.self_attn), (named, named)
 # %% [markdown]
 # <div lang="zh">
 #
-# 三个都行不通，因为元组和字典都没有 `detach`。LSTM 返回一个元组，里面还有一个元组。自注意力返回输出和注意力权重；编码层不要权重，所以第二项是 `None`。最后那个线性层返回字典。
+# 三个都行不通，因为只有张量才有 `detach`，它们返回的却都不是张量。LSTM 返回一个元组，里面还有一个元组。自注意力返回输出和注意力权重；编码层不要权重，所以第二项是 `None`。最后那个线性层返回字典。
 #
 # 报错还算走运，至少看得见。常见的补救是加一句 `isinstance`，不是张量就跳过。这样就不再报错了，可是跳过了什么，也没有人告诉我们。
 #
@@ -950,12 +957,13 @@ for model, module in ((lstm, lstm), (encoder, encoder.self_attn), (named, named)
 # </div>
 # <div lang="en">
 #
-# It works for none of the three, because neither a tuple nor a dictionary has a `detach`. The LSTM returned a tuple
-# with another tuple in it. Self-attention returns its output together with the attention weights. Since the encoder
-# layer does not ask for those weights, the second item is `None`. And our linear layer returned a dictionary.
+# It works for none of the three, because only a tensor has a `detach`, and none of them returned a tensor. The LSTM
+# returned a tuple with another tuple in it. Self-attention returned a tuple as well, of its output and the attention
+# weights. Since the encoder layer does not ask for those weights, the second item is `None`. And our linear layer
+# returned a dictionary.
 #
 # An error is still the lucky case, because you notice it. A common remedy is a line with `isinstance`, which skips
-# whatever is not a tensor. Then there are no more errors, but nobody tells you what was skipped.
+# whatever is not a tensor. Then there are no more errors, but you do not learn what was skipped either.
 #
 # Let us try this remedy on the encoder layer. It has 8 children, and every one of them runs. Between `linear1` and
 # `dropout` a ReLU is applied as well. Which of all these outputs will be missing? **Guess first.**
@@ -991,19 +999,25 @@ print("encoder.activation is the function", encoder.activation.__name__)
 #
 # ReLU 则从来没有触发过钩子。编码层的 `forward` 调用的是函数 `F.relu`，而函数不是模块，没有地方可以挂钩子。编码层里的两个 `+` 也是这样。
 #
-# 两样都有办法补上。如果输出是嵌套的，就一层一层走进去，什么也不跳过。如果结果是函数算的，就到下一个模块的**输入** `args` 里去取。
+# 两样都拿得到。前一个输出是嵌套的，也就是说，它是个容器，例如元组，里面的项可能又是容器。那就一项一项走进去，每一项都照样处理，遇到张量就断开它的图。
+#
+# 后一个输出是函数算的，函数上挂不了钩子。可是函数的结果会传给下一个模块，挂在那里的钩子，从**输入** `args` 里就拿得到它。
 #
 # </div>
 # <div lang="en">
 #
-# Two things are missing, and nothing told us so. The hook of `self_attn` did fire, but the output was a tuple, and
-# `isinstance` skipped it.
+# Two outputs are missing, although there was no error and no warning. The hook of `self_attn` did fire, but its output
+# was a tuple, so the hook skipped it because of `isinstance`.
 #
-# The ReLU never fired a hook at all. The `forward` of the encoder layer calls `F.relu`, and since a function is no
-# module, there is nothing to attach a hook to. The same holds for the two `+` inside the layer.
+# For the ReLU, no hook fired at all. The `forward` of the encoder layer calls the function `F.relu`. A function is not
+# a module, so there is nothing to attach a hook to. The same holds for the two `+` inside the layer.
 #
-# Both can be recovered. If an output is nested, walk into it step by step, so that nothing in it is skipped. If a
-# function computed what you are looking for, take it from the **input** of the next module, its `args`.
+# We can get both outputs. The first output is nested, which means that it is a container, such as a tuple, whose items
+# may be containers again. So we go through it item by item, treat each item in the same way, and detach every tensor
+# that we find.
+#
+# The second output was computed by a function, and a function cannot carry a hook. But the function passes its result
+# to the next module, and a hook on that module finds it in the **input**, its `args`.
 #
 # </div>
 
@@ -1045,27 +1059,28 @@ print("in a dataclass, still attached:", kept.logits.requires_grad)
 #
 # 现在两样都看得到了。自注意力的输出留了下来，里面的 `None` 也还在原来的位置上。
 #
-# 函数做了什么，也看得出来。`linear1` 给出的数里有负数，`dropout` 收到的却没有，而且正好就是对前者做 ReLU 的结果。在自己的模型里，更简单的办法是把它写成 `nn.ReLU` 模块，那就可以直接挂钩子。
+# 函数上挂不了钩子，看前后的模块就知道它做了什么。`linear1` 给出的数里有负数，`dropout` 收到的却没有，而且正好就是对前者做 ReLU 的结果。在自己的模型里，更简单的办法是把它写成 `nn.ReLU` 模块，那就可以直接挂钩子。
 #
-# 有一样东西还是溜了过去：有些模型返回普通的数据类（dataclass），`detached` 不认识它，里面的张量就还连着计算图。遇到这样的模型，要再加一种情形。
+# 有一样东西还是溜了过去：有些模型返回普通的数据类（dataclass），`detached` 不认识它，就把它原样返回，里面的张量还连着计算图。遇到这样的模型，要再加一种情形。
 #
 # **改动**元组也有陷阱。下面的钩子 `first_item` 一个数也没有改，只是从元组里取出 `output[0]` 返回，这一项就是注意力的输出。`x` 里有 3 个句子。挂上这个钩子，编码层给出的句子还和原来一样吗？**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# Now we see both. The output of self-attention is there, with its `None` in the old place.
+# Now we have both. The output of self-attention was kept, with the `None` still in its place.
 #
-# We can also tell what the function did. Some of the numbers that `linear1` gave are negative, but `dropout` received
-# no negative number. What it received is exactly what ReLU makes of the output of `linear1`. In a model of your own it
-# is easier to use a module, `nn.ReLU`, because you can hook it directly.
+# We could not hook the function, but the modules before and after it tell us what it did. Some of the numbers that
+# `linear1` gave are negative, but `dropout` received no negative number. Its input is exactly what ReLU makes of the
+# output of `linear1`. In a model of your own it is easier to use a module, `nn.ReLU`, because you can hook a module
+# directly.
 #
-# One kind of output still slips through. Some models return a plain dataclass, which `detached` does not
-# know, so the tensor inside stays attached to its graph. For such models, add one more case.
+# One kind of output still slips through. Some models return a plain dataclass, which `detached` does not know. So it
+# returns the dataclass as it is, and the tensor inside stays attached to its graph. For such models, add one more case.
 #
 # **Changing** a tuple has a trap of its own. The hook `first_item` below does not change a single number: it just takes
-# `output[0]`, which is the output of the attention, out of the tuple and returns it. `x` holds 3 sentences. Will they
-# leave the encoder layer as before? **Guess first.**
+# `output[0]`, which is the output of the attention, out of the tuple and returns it. `x` holds 3 sentences. Will the
+# encoder layer give the same for them as before? **Guess first.**
 #
 # </div>
 
@@ -1094,19 +1109,20 @@ for hook in (first_item, whole_tuple):
 # %% [markdown] tags=["F36"]
 # <div lang="zh">
 #
-# 没有报错，可是后两个句子变了。编码层总是取返回值的第 `[0]` 项。元组的第 `[0]` 项是所有句子的注意力输出，而张量的第 `[0]` 项只是**第一个句子**的。这一份接着被加到了每个句子上。
+# 没有报错，可是后两个句子变了。编码层总是取返回值的第 `[0]` 项。元组的第 `[0]` 项是所有句子的注意力输出，而张量的第 `[0]` 项只是**第一个句子**的。这一份接着被加到了每个句子上。形状靠广播对得上，所以没有报错，只有第一个句子得到了该得的。
 #
-# `whole_tuple` 返回的结构和它收到的一样，所以一切照旧。要推动注意力，也这样写：`(output[0] + strength * direction, *output[1:])`。
+# `whole_tuple` 返回的结构和它收到的一样，所以一切照旧。要推动注意力，就只改第一项，其余照旧：`(output[0] + strength * direction, *output[1:])`。
 #
 # </div>
 # <div lang="en">
 #
-# There was no error, and yet the last two sentences changed. Why? The encoder layer takes item `[0]` of whatever it
-# gets. If it gets the tuple, this item is the attention output for all sentences. But if it gets a tensor, item `[0]`
-# is only the output for the **first sentence**, and the layer then adds this one to every sentence.
+# There was no error, and yet the last two sentences changed. Why? The encoder layer takes item `[0]` of whatever
+# self-attention returns. If this is a tuple, its item `[0]` is the attention output for all sentences. But if it is a
+# tensor, its item `[0]` is only the output for the **first sentence**. The layer then adds this output to every
+# sentence. Since broadcasting makes the shapes fit, there is no error, and only the first sentence gets what it should.
 #
-# `whole_tuple` returns the same structure that it received, so nothing changes. To steer the attention, write it in the
-# same way: `(output[0] + strength * direction, *output[1:])`.
+# `whole_tuple` returns the same structure that it received, so nothing changes. To steer the attention, change only the
+# first item and keep the rest: `(output[0] + strength * direction, *output[1:])`.
 #
 # </div>
 #
@@ -1121,8 +1137,8 @@ for hook in (first_item, whole_tuple):
 # </div>
 # <div lang="en">
 #
-# `output` need not be a tensor. To keep it, walk into it, and do not skip it in silence. To change it, return the same
-# structure. A function is not a module, so it fires no hook.
+# `output` need not be a tensor. To keep it, go through its items, and do not skip it in silence. To change it, return
+# the same structure. A function is not a module, so no hook fires for it.
 #
 # </div>
 # </div>
@@ -1212,21 +1228,27 @@ check("05.5", every_call)
 #
 # 一个分类网络的最后一层，到底看到了什么？
 #
-# 我们用一个很小的网络来回答：先是一个卷积，从 `3` 个通道变到 `8` 个，然后是 ReLU 和自适应平均池化，把每张特征图缩到 `4×4`，最后是一个线性层。图是黑的，只有右上方有一个亮方块。
+# 我们用一个很小的网络来回答：先是一个卷积，从 `3` 个通道变到 `8` 个，然后是 ReLU。接着，自适应平均池化把每张特征图缩到 `4×4`，这样不管图有多大，数都一样多。最后把特征图展平成一行，因为线性层收的是一行数，再交给线性层。
 #
-# 我们用钩子留下池化之后的特征图，再用它们重算一遍线性层。如果结果分毫不差，线性层看到的就只有这些。
+# 送进去的图是黑的，只有右上方有一个亮方块，因为这样的方块在特征图里很容易找到。
+#
+# 我们用钩子留下池化之后的特征图，再用它们重算一遍线性层。如果结果分毫不差，线性层需要的就只有这些，看到的也只有这些。
 #
 # </div>
 # <div lang="en">
 #
 # What does the last layer of a classifier get to see of a picture?
 #
-# We look for the answer in a small net. It has a convolution from `3` channels to `8`, then a ReLU, an adaptive average
-# pooling that shrinks each feature map to `4×4`, and finally a linear layer. The picture is dark except for one bright
-# square at the upper right.
+# We look for the answer in a small net. It begins with a convolution from `3` channels to `8` and a ReLU. An adaptive
+# average pooling then shrinks each feature map to `4×4`, so that the number of values is the same for pictures of any
+# size. Finally, the maps are flattened into a single row, because a linear layer takes a row of numbers, and this row
+# goes into the linear layer.
 #
-# We keep what comes out of the pooling, and then run the linear layer on it once more. If the result is the same, these
-# maps are all that the last layer sees.
+# We give this net a picture that is dark except for one bright square at the upper right, because such a square is easy
+# to find again in the maps.
+#
+# With a hook we keep the maps that come out of the pooling, and then run the linear layer on them once more. If the
+# result is the same, these maps are all that the last layer needs, and so all that it sees.
 #
 # </div>
 
@@ -1258,7 +1280,7 @@ ax = plot_feature_maps(maps, title="what the head sees", ax=axes[1])
 #
 # 线性层看不到左边的图，只看得到右边这 8 个通道的特征图，编号从 0 起。通道 5 反应最强，最亮的地方在右上方，正是方块的位置。通道 2 全是 0，对这张图没有反应。
 #
-# 每张特征图只剩 `4×4` 格，所以方块的位置也只剩下这样的精度。
+# 每张特征图只有 `4×4` 格，所以方块在哪里，线性层只能知道个大概。
 #
 # </div>
 # <div lang="en">
@@ -1267,7 +1289,7 @@ ax = plot_feature_maps(maps, title="what the head sees", ax=axes[1])
 # Channel 5 responds most, and it is brightest at the upper right, where the square is. Channel 2 is 0 everywhere, so it
 # does not respond to this picture.
 #
-# Since each map has only `4×4` cells, the position of the square is known only roughly.
+# Since each map has only `4×4` cells, the linear layer can know only roughly where the square is.
 #
 # </div>
 #
@@ -1326,13 +1348,13 @@ print(inspect.getsource(type(rec).__exit__))
 # </div>
 # <div lang="en">
 #
-# 1. A forward hook is called as `hook(module, args, output)`, where `args` is the tuple of positional arguments.
-#    `module(x)` fires it, but `module.forward(x)` does not.
-# 2. If a hook returns `None`, the output stays the tensor that it was. Anything else that it returns replaces the
-#    output.
-# 3. If you need only the values, keep `output.detach()`. Outputs may be tuples or dictionaries, so walk into them.
-# 4. A module may run several times, so keep a list of its outputs. A function is not a module, so it fires no hook.
-# 5. Use `with` or `try`/`finally` to take hooks off, and none of them stays on after an exception.
+# 1. A forward hook is called as `hook(module, args, output)`, where `args` is the tuple of positional arguments. It
+#    fires if you write `module(x)`, but not with `module.forward(x)`.
+# 2. If a hook returns `None`, the output stays the same tensor. Anything else that it returns replaces the output.
+# 3. If you need only the values, keep `output.detach()`. Outputs may be tuples or dictionaries, so go through their
+#    items.
+# 4. A module may run several times, so keep a list of its outputs. A function is not a module, so no hook fires for it.
+# 5. Use `with` or `try`/`finally` to take hooks off, so that none of them stays on after an exception.
 #
 # </div>
 
@@ -1345,7 +1367,7 @@ print(inspect.getsource(type(rec).__exit__))
 # <details><summary>3. 给每个子模块都挂了钩子，为什么还看不到 ReLU 的输出？</summary>因为 <code>forward</code> 里用的是函数 <code>F.relu</code>。去看下一个模块的输入，或者换成 <code>nn.ReLU</code>。</details>
 # </div>
 # <div lang="en">
-# <details><summary>1. Which hooks does <code>model.forward(x)</code> fire?</summary>It fires those of the layers inside, if they are called in the normal way, but not those of <code>model</code> itself.</details>
+# <details><summary>1. Which hooks fire in <code>model.forward(x)</code>?</summary>Those of the layers inside, if they are called in the normal way, but not those of <code>model</code> itself.</details>
 # <details><summary>2. What is wrong with <code>lambda m, a, o: (seen.append(o), o)</code>?</summary>It returns a tuple, which replaces the output, and the error comes only later, in another layer or in your own code. Besides, the <code>o</code> that is kept holds the whole graph.</details>
 # <details><summary>3. Every child has a hook. Why do you still not see what the ReLU gives?</summary>Because <code>forward</code> uses the function <code>F.relu</code>. Look at the input of the next module, or use <code>nn.ReLU</code>.</details>
 # </div>
@@ -1354,17 +1376,19 @@ print(inspect.getsource(type(rec).__exit__))
 #
 # <div lang="zh">
 #
-# 研究大语言模型内部的人，每天都在用前向钩子。他们读出某一层的激活，或者把激活往某个方向推一把，看模型说出的话怎样改变。后一种做法叫作引导（steering）。
+# 研究大语言模型内部的人，每天都在用前向钩子。他们读出某一层的激活，看它从文字里读出了什么；或者把激活往某个方向推一把，看模型说出的话怎样改变，由此知道这个方向代表什么。后一种做法叫作引导（steering）。
 #
-# 第 14 课两样都做。其中引导的核心，就是练习 05.4。下面是你到目前为止的进度。
+# 第 14 课两样都做。其中引导用的钩子，和你在练习 05.4 里写的差不多。下面是你到目前为止的进度。
 #
 # </div>
 # <div lang="en">
 #
-# Researchers who look inside language models use forward hooks every day. They read the activations of a layer, or they
-# push the activations in some direction and watch how the words of the model change, which is called steering.
+# Researchers who look inside language models use forward hooks every day. They read the activations of a layer to learn
+# what it has found in the text. Or they push the activations in some direction and watch how the words of the model
+# change, which shows what that direction stands for. This is called steering.
 #
-# Lesson 14 does both. The heart of steering is exercise 05.4. Below you see your progress so far.
+# Lesson 14 does both. For steering, it needs little more than your hook from exercise 05.4. Below you see your progress
+# so far.
 #
 # </div>
 
