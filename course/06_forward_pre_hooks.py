@@ -17,18 +17,20 @@ LanguageToggle()
 #
 # <div lang="zh">
 #
-# 数据里难免混进一个坏数，例如 `nan`。它只影响自己那一批，还是会影响到后面的每一批？我们用一个小网络试一试。
+# 数据里难免混进一个坏数，例如 `nan`。它只影响自己那一批，还是会影响到后面的每一批？如果是后一种，只扔掉一批的结果就不够了。我们用一个小网络试一试。
 #
 # 网络先在训练模式下收到一个坏批次，12 个数里有 1 个是 `nan`。然后我们切换到 `eval()`，送进一批好数据，网络给出 8 个数。这 8 个数里会有几个 `nan`？**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# Sooner or later a bad number, such as a `nan`, gets into the data. Does it spoil only its own batch, or also those
-# that come after? We try it with a small network.
+# Sooner or later a bad number, such as a `nan`, gets into the data. Does this number spoil only its own batch, or also
+# the batches that come after? In the second case, it would not be enough to throw away one result. We try it with a
+# small network.
 #
 # The network is in training mode when it receives one bad batch: of its 12 numbers, 1 is `nan`. Then we switch to
-# `eval()` and give it good data, for which it returns 8 numbers. How many of these 8 will be `nan`? **Guess first.**
+# `eval()` and give the network good data, for which it returns 8 numbers. How many of these 8 will be `nan`? **Guess
+# first.**
 #
 # </div>
 
@@ -53,20 +55,21 @@ print("nan == nan:", bad[0, 0].item() == bad[0, 0].item())
 # %% [markdown]
 # <div lang="zh">
 #
-# 8 个数全是 `nan`，却没有报错，网络还照样「预测」出了类别。
+# 8 个数全是 `nan`，却没有报错，网络还照样给每一行「预测」出了类别。
 #
-# 好数据怎么也会这样？坏批次的 `nan` 进了 `BatchNorm1d` 的 `running_mean`，从此就留在那里。到了 `eval()`，每一批数据都要减去这个均值，于是有一列数全变成了 `nan`。后面的 `Linear` 把每一列都算进每一个输出，8 个数就全坏了。
+# 好数据怎么也会这样？训练模式下，`BatchNorm1d` 会更新 `running_mean`。新的均值有一部分来自旧的，所以坏批次的 `nan` 一进去，就再也出不来。到了 `eval()`，每一批数据都要减去这个均值，于是有一列数全变成了 `nan`。后面的 `Linear` 把每一列都算进每一个输出，8 个数就全坏了。
 #
 # 再好的数据也救不回来了。所以，要在层运行**之前**就把坏输入拦住。
 #
 # </div>
 # <div lang="en">
 #
-# All 8 numbers are `nan`. Still, there was no error, and the network even "predicts" a class.
+# All 8 numbers are `nan`. Still, there was no error, and the network even "predicts" a class for each row.
 #
-# How can good data end like this? The `nan` of the bad batch got into the `running_mean` of `BatchNorm1d`, and there
-# it stays. In `eval()`, this mean is subtracted from every batch, and so one column of numbers becomes `nan`. The
-# `Linear` that follows uses every column for every output, and that spoils all 8 numbers.
+# How can good data end like this? In training mode, `BatchNorm1d` updates its `running_mean`, so the `nan` of the bad
+# batch got into this mean. There it stays, because each new mean is computed partly from the old one. In `eval()`, this
+# mean is subtracted from every batch, and so one column of numbers becomes `nan`. The `Linear` that follows uses every
+# column for every output, and that spoils all 8 numbers.
 #
 # Even the best data that come later cannot repair this. So bad input must be stopped **before** the layer
 # runs.
@@ -77,18 +80,18 @@ print("nan == nan:", bad[0, 0].item() == bad[0, 0].item())
 #
 # <div lang="zh">
 #
-# 怎样赶在层的前面？第 05 课的 `register_forward_hook` 不行，它的钩子在 `forward` **之后**才运行。我们需要**前置钩子**，用 `register_forward_pre_hook` 来注册。它在 `forward` 之前运行，收到 `(module, args)`。
+# 要拦住坏输入，钩子就得赶在层的前面。第 05 课的 `register_forward_hook` 不行，它的钩子在 `forward` **之后**才运行。我们需要**前置钩子**，用 `register_forward_pre_hook` 来注册。它在 `forward` 之前运行，收到 `(module, args)`。
 #
 # 下面的卷积只有一个输入。`args` 就是这个张量吗，还是别的什么？**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# How can we be there before the layer? The `register_forward_hook` of lesson 05 does not help, because its hooks run
-# **after** `forward`. What we need is a **pre-hook**, registered with `register_forward_pre_hook`. It runs before
-# `forward` and receives `(module, args)`.
+# To stop bad input, a hook has to run before the layer. The `register_forward_hook` of lesson 05 does not help, because
+# its hooks run **after** `forward`. What we need is a **pre-hook**, registered with `register_forward_pre_hook`. It
+# runs before `forward` and receives `(module, args)`.
 #
-# The convolution below has a single input. Is `args` this tensor, or is it something else? **Guess first.**
+# The convolution below has a single input. Is `args` the input tensor itself, or is it something else? **Guess first.**
 #
 # </div>
 
@@ -117,15 +120,15 @@ print(seen[0])
 # %% [markdown]
 # <div lang="zh">
 #
-# 和 5.1 节一样，`args` 是由位置参数组成的**元组**。所以哪怕只有一个输入，也要写 `args[0]` 才能取到它。
+# 和 5.1 节一样，`args` 是由位置参数组成的**元组**，因为层可能有好几个输入。所以哪怕只有一个输入，也要写 `args[0]` 才能取到它。
 #
 # 前置钩子收不到输出：它运行的时候 `forward` 还没有开始，输出还不存在。
 #
 # </div>
 # <div lang="en">
 #
-# As in section 5.1, `args` is a **tuple** of the positional arguments. So even if there is only one input, you have
-# to write `args[0]` to get at it.
+# As in section 5.1, `args` is a **tuple** of the positional arguments, because a layer may have several inputs. So even
+# if there is only one input, you have to write `args[0]` to get at it.
 #
 # A pre-hook receives no output. At the moment when it runs, `forward` has not started yet, so there is no output to
 # receive.
@@ -136,18 +139,19 @@ print(seen[0])
 #
 # <div lang="zh">
 #
-# 现在我们在一层上挂三种钩子：前置钩子、`register_forward_hook` 的钩子，还有反向传播时触发的钩子，它是第 07 课的内容。谁先注册，谁就先运行吗？
+# 现在我们在一层上挂三种钩子：前置钩子、前向钩子，还有反向钩子，它是第 07 课的内容。钩子看到什么，要看它运行之前已经发生了什么，所以得弄清次序。谁先注册，谁就先运行吗？
 #
-# 为了看清楚，我们在 `Linear(5, 3)` 上故意倒着来：先注册反向传播的那个，最后才注册前置钩子。看看三行按什么次序打印。
+# 为了看清楚，我们在 `Linear(5, 3)` 上故意倒着来：先注册反向钩子，最后才注册前置钩子。看看三行按什么次序打印。
 #
 # </div>
 # <div lang="en">
 #
-# Now we put three kinds of hooks on one layer: a pre-hook, a hook registered with `register_forward_hook`, and one
-# for backward, which is the subject of lesson 07. Does the hook that was registered first also run first?
+# Now we put three kinds of hooks on one layer: a pre-hook, a forward hook and a backward hook, which is the subject of
+# lesson 07. What a hook sees depends on what has already happened when it runs, so we have to know the order. Does the
+# hook that was registered first also run first?
 #
-# To find out, we register them on `Linear(5, 3)` the wrong way round: the one for backward comes first, and the
-# pre-hook comes last. Watch in which order the three lines are printed.
+# To find out, we register them on `Linear(5, 3)` in a strange order on purpose: the backward hook first and the
+# pre-hook last. Watch in which order the three lines are printed.
 #
 # </div>
 
@@ -178,7 +182,7 @@ for handle in handles:
 # %% [markdown]
 # <div lang="zh">
 #
-# 三行的次序和注册的次序正好相反，因为每种钩子都有自己的时刻。前置钩子在 `forward` 之前运行，`register_forward_hook` 的钩子在它之后运行，反向钩子要等到反向传播。
+# 三行的次序和注册的次序正好相反，因为每种钩子都有自己的时刻。前置钩子在 `forward` 之前运行，前向钩子在它之后运行，反向钩子要等到反向传播。
 #
 # 注册的次序就没有用了吗？有用。假如你在这一层上再挂一个前置钩子，两个前置钩子就要分先后：在同一个模块上，同一种钩子先注册的先运行。6.6 节就会用到这一点。想让后注册的先运行，注册时可以写 `prepend=True`，8.3 节会讲。
 #
@@ -186,12 +190,11 @@ for handle in handles:
 # <div lang="en">
 #
 # The lines come in the reverse of the order of registration, because each kind of hook has its own moment. The pre-hook
-# runs before `forward`, the hook registered with `register_forward_hook` runs after it, and the backward hook has to
-# wait for backward.
+# runs before `forward`, the forward hook runs after it, and the backward hook has to wait for backward.
 #
-# Does the order of registration not matter, then? It matters when several hooks of one kind are on the same module. There,
-# the first registered runs first, and section 6.6 will make use of it. If a later one should run first, you can
-# register it with `prepend=True`, as section 8.3 shows.
+# Does the order of registration not matter, then? It matters when several hooks of one kind are on the same module. Of
+# these, the hook that was registered first runs first, and section 6.6 will make use of this. If a later hook should
+# run first, you can register it with `prepend=True`, as section 8.3 shows.
 #
 # </div>
 #
@@ -206,8 +209,8 @@ for handle in handles:
 # </div>
 # <div lang="en">
 #
-# A pre-hook stands at the door of a layer, so it can act as a guard. If it raises an exception, `forward` does not
-# run, and the bad input does not get into the layer.
+# A pre-hook stands at the door of a layer, so it can act as a guard. If the pre-hook raises an exception, `forward`
+# does not run, and the bad input does not get into the layer.
 #
 # The guard below allows `100` at most. So that we see whether it does its job, the layer prints a line each time its
 # `forward` runs. We call the layer twice, and the second input contains a `255`. How often will the line be printed?
@@ -325,7 +328,7 @@ check("06.1", refuse_nan)
 #
 # 门卫只会拒绝，前置钩子却还能修补：它返回的东西会替换输入。如果它什么也不返回，输入就不变。
 #
-# 修补好的输入，应当以什么形式返回？下面这一层把输入的数相加，所以 `[1, 2]` 得 `3`。我们试 4 个钩子。第一个什么也不返回。另外 3 个都把输入乘以 `10`，但一个返回元组，一个返回张量，一个返回列表。哪几个会得到 `30`？**先猜。**
+# PyTorch 会把返回的东西交给 `forward`，所以形式很要紧。修补好的输入，应当以什么形式返回？下面这一层把输入的数相加，所以 `[1, 2]` 得 `3`。我们试 4 个钩子。第一个什么也不返回。另外 3 个都把输入乘以 `10`，但一个返回元组，一个返回张量，一个返回列表。哪几个会得到 `30`？**先猜。**
 #
 # 之后再看第二个单元格里的那一层。它要两个输入，钩子却只返回一个张量，看看会怎样。
 #
@@ -333,11 +336,12 @@ check("06.1", refuse_nan)
 # <div lang="en">
 #
 # A guard can only refuse bad input, but a pre-hook can also repair it: whatever it returns replaces the input. If it
-# returns nothing, the input stays.
+# returns nothing, the input stays as it is.
 #
-# In which form should a hook return the repaired input? The layer below adds up the numbers of its input, so `[1, 2]`
-# gives `3`. We try 4 hooks. The first returns nothing. The other 3 all multiply the input by `10`, but one of them
-# returns a tuple, one a tensor and one a list. Which of them will give `30`? **Guess first.**
+# PyTorch hands what the hook returns on to `forward`, so the form matters. In which form should a hook return the
+# repaired input? The layer below adds up the numbers of its input, so `[1, 2]` gives `3`. We try 4 hooks. The first
+# returns nothing. The other 3 all multiply the input by `10`, but the first of them returns a tuple, the second a
+# tensor and the third a list. Which of them will give `30`? **Guess first.**
 #
 # Then look at the layer in the second cell. It needs two inputs, but its hook returns only a single tensor. What will
 # happen?
@@ -381,20 +385,21 @@ with two.register_forward_pre_hook(returns["a tensor"]):
 #
 # <div lang="zh">
 #
-# 元组和张量得到 `30`。返回的值如果既不是元组也不是 `None`，PyTorch 就把它包成元组，所以单个张量也行。列表也会这样被包进元组，只算其中的一个值。于是 `forward` 收到的是列表而不是张量，这里就报错了。
+# 元组和张量得到 `30`。返回的值如果既不是元组也不是 `None`，PyTorch 就把它包成元组，所以单个张量也行。列表也会这样被包进元组，整个列表成了第一个参数。于是 `forward` 收到的是列表而不是张量，而它只会算张量，就抛出 `TypeError`。
 #
-# 这个元组不管是钩子返回的，还是 PyTorch 包成的，都替换**全部**位置参数。如果层有两个输入，而钩子只返回一个张量，第二个输入就丢了。要只改第一个输入，就返回 `(new, *args[1:])`。
+# 最后总有一个元组，不是钩子返回的，就是 PyTorch 包成的，它替换**全部**位置参数。如果层有两个输入，而钩子只返回一个张量，第二个输入就丢了。要只改第一个输入，就返回 `(new, *args[1:])`。
 #
 # </div>
 # <div lang="en">
 #
-# The tuple and the tensor give `30`. If a returned value is neither `None` nor a tuple, PyTorch wraps it into a
-# tuple, and that is why the single tensor worked. A list becomes just one value inside that tuple. So `forward`
-# receives a list instead of a tensor, and here it fails.
+# The tuple and the tensor give `30`. If a returned value is neither `None` nor a tuple, PyTorch wraps it into a tuple,
+# and that is why the single tensor worked. A list is wrapped like any other value, so the whole list becomes the first
+# argument. Then `forward` receives a list instead of a tensor and raises a `TypeError`, because it can compute only
+# with a tensor.
 #
-# Whether the hook returned this tuple or PyTorch made it, it replaces **all** positional arguments. If a layer has
-# two inputs and the hook returns one tensor, the second input is lost. To change only the first input, return
-# `(new, *args[1:])`.
+# In the end there is always a tuple, either from the hook or made by PyTorch, and this tuple replaces **all**
+# positional arguments. If a layer has two inputs and the hook returns one tensor, the second input is lost. To change
+# only the first input, return `(new, *args[1:])`.
 #
 # </div>
 # </div>
@@ -404,15 +409,15 @@ with two.register_forward_pre_hook(returns["a tensor"]):
 #
 # <div lang="zh">
 #
-# 钩子也可以就地修改输入，例如用 `mul_`。这样什么也不必返回，看起来更省事。真是这样吗？
+# 钩子也可以就地修改输入，例如用 `mul_`。这样什么也不必返回，看起来更省事。可是这样安全吗？
 #
 # 我们把同一个 `x`，即 `[1, 2]`，送进去两次，钩子每次都把它就地乘以 `10`。之后，`x` 的第一个数是多少？**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# A hook can also change the input in place, for example with `mul_`. Then it need not return anything, which looks
-# convenient. Is it really?
+# A hook can also change the input in place, for example with `mul_`. Then the hook need not return anything, which
+# looks convenient. But is it safe?
 #
 # We send the same `x`, `[1, 2]`, through the layer twice, and each time the hook multiplies it by `10` in place. What
 # is the first number of `x` afterwards? **Guess first.**
@@ -436,7 +441,7 @@ with adder.register_forward_pre_hook(in_place):
 # %% [markdown]
 # <div lang="zh">
 #
-# 第一次得 `30`，第二次却得 `300`，`x` 成了原来的 100 倍。原因是 `args[0]` 就是调用者自己的张量，钩子就地修改它，改的就是调用者的数据。
+# 第一次得 `30`，第二次却得 `300`，`x` 成了原来的 100 倍。原因是 `args[0]` 就是调用者自己的张量，钩子就地修改它，改的就是调用者的数据，所以第二次一开始，数就已经太大了。
 #
 # 让钩子返回新的张量，就没有这个问题，几个钩子也能一起用。可是，后面的钩子看到的是原来的输入，还是前面的钩子改过的？
 #
@@ -446,12 +451,13 @@ with adder.register_forward_pre_hook(in_place):
 # <div lang="en">
 #
 # The first call gives `30`, but the second gives `300`, and `x` is now 100 times what it was. The reason is that
-# `args[0]` is the caller's own tensor: a hook that changes it in place changes the caller's data.
+# `args[0]` is the caller's own tensor: a hook that changes `args[0]` in place changes the caller's data. So the second
+# call began with numbers that were already too large.
 #
 # A hook that returns a new tensor does no such harm, and several such hooks can work together. But does a later hook
-# see the original input, or what an earlier hook has made of it? Below, `x` is `[1, 2]` again, and there are 3 hooks.
-# The first adds `1`, the second only looks, and the third multiplies by `10`. Which first number does the hook in the
-# middle see? **Guess first.**
+# see the original input, or the input as an earlier hook has changed it? Below, `x` is `[1, 2]` again, and there are 3
+# hooks. The first adds `1`, the second only looks, and the third multiplies by `10`. Which first number does the hook
+# in the middle see? **Guess first.**
 #
 # </div>
 
@@ -473,15 +479,15 @@ for handle in handles:
 # %% [markdown]
 # <div lang="zh">
 #
-# 几个钩子像接力一样：每个钩子看到的，都是前面的钩子改过的输入。所以中间那个钩子看到的数已经加过 `1`，但还没有乘以 `10`。这一次 `x` 没有变，两次调用的结果也就一样。
+# 几个钩子像接力一样：每个钩子看到的，都是前面的钩子改过的输入。所以中间那个钩子看到的数已经加过 `1`，但还没有乘以 `10`。这一次钩子返回的是新张量，`x` 没有变，两次调用的结果也就一样。
 #
 # </div>
 # <div lang="en">
 #
-# Several hooks form a chain, in which each sees the input as the hooks before it have changed it. So the hook in the
-# middle sees numbers to which `1` has been added, but which have not yet been multiplied by `10`.
+# Several hooks form a chain, in which each hook sees the input as the hooks before it have changed it. So the hook in
+# the middle sees numbers to which `1` has been added, but which have not yet been multiplied by `10`.
 #
-# This time `x` has not changed, and so both calls give the same result.
+# This time `x` has not changed, because the hooks returned new tensors, and so both calls give the same result.
 #
 # </div>
 #
@@ -503,8 +509,7 @@ for handle in handles:
 # </div>
 # <div lang="en">
 #
-# Many networks expect a normalised input, but callers may forget to normalise it. So let the layer do it by itself,
-# and nobody has to think of it any more.
+# Many networks expect a normalised input, but callers may forget to normalise it. So let the layer do it for them.
 #
 # Write `normalise(layer, mean, std)`, which attaches a hook and returns its handle. From then on, the first input that
 # the layer receives by position (there always is one, a tensor of floats) becomes `(x - mean) / std`.
@@ -541,9 +546,9 @@ check("06.2", normalise)
 #
 # <div lang="zh">
 #
-# 网络里的数变得太大时，我们想知道是哪一层造成的。下面的网络有 8 层，其中一层的权重是应有的 50 倍。我们给每一层挂一个前置钩子，记下输入的标准差，再画成柱子。柱子从哪一层起变高，坏的就是它**前面**的一层。
+# 网络里的数变得太大时，我们想知道是哪一层造成的。下面的网络有 8 层，其中一层的权重是应有的 50 倍。标准差说明数有多大，所以我们给每一层挂一个前置钩子，记下输入的标准差，再画成柱子。柱子从哪一层起变高，坏的就是它**前面**的一层。
 #
-# 知道了哪里变大，就可以做一次急救：在第 4 层的入口再挂一个前置钩子，把输入缩回来。这样，同一个入口上就有了两个钩子，一个把输入缩小，一个记下输入有多大，而缩小的那个最后才注册。
+# 知道了哪里变大，就可以做一次急救：在第 4 层的入口再挂一个前置钩子，把输入缩回来。这样，这一层上就有了两个前置钩子：先注册的记下输入有多大，后注册的把输入缩小。
 #
 # 那么，第 4 层自己的柱子会因此变矮吗？先看代码，再猜。
 #
@@ -551,13 +556,14 @@ check("06.2", normalise)
 # <div lang="en">
 #
 # When the numbers in a network become too large, you want to know which layer is to blame. The network below has 8
-# layers, and one of them has weights 50 times as large as they should be. On every layer, a pre-hook notes the standard
-# deviation of the input, and we draw these as bars. If the bars jump up at some layer, the layer **before** it is at
-# fault, because its output is the input that became too large.
+# layers, and one of them has weights 50 times as large as they should be. The standard deviation tells how large
+# numbers are, so on every layer a pre-hook notes the standard deviation of the input, and we draw these values as bars.
+# If the bars jump up at some layer, the layer **before** it is at fault, because its output is the input that became
+# too large.
 #
 # Once we know where the numbers grow, we can give first aid: one more pre-hook, on layer 4, scales the input back. So
-# two hooks wait at the entrance of this layer. One scales the input down and one notes how large it is, and the one
-# that scales it down was registered last.
+# two pre-hooks are now on this layer: the first notes how large the input is, and the second, which was registered
+# later, scales the input down.
 #
 # Will the bar of layer 4 itself become lower, then? Look at the code, and then guess.
 #
@@ -605,17 +611,19 @@ _ = ax.set(yscale="log", ylabel="std of the input", xlabel="layer")
 # %% [markdown]
 # <div lang="zh">
 #
-# 坏的是第 3 层，因为输入最先变大的是第 4 层。
+# 坏的是第 3 层，因为输入最先变大的是第 4 层，而这个输入就是第 3 层的输出。
 #
-# 可是急救就在第 4 层，那里的橙色柱子为什么还是高的？记录的钩子先注册，所以也先运行，看到的是急救之前的输入。从第 5 层起，输入才恢复正常。
+# 可是急救就在第 4 层，那里的橙色柱子为什么还是高的？记录的钩子先注册，所以也先运行，看到的是急救之前的输入。第 4 层用的是缩小了的输入，所以从第 5 层起，输入就恢复正常了。
 #
 # </div>
 # <div lang="en">
 #
-# Layer 3 is at fault, because layer 4 is the first whose input is too large.
+# Layer 3 is at fault, because layer 4 is the first layer whose input is too large, and this input is the output of
+# layer 3.
 #
 # But why is the orange bar of layer 4 still high, despite the first aid? The hook that notes the size was registered
-# first, so it also runs first and sees the input before the first aid. From layer 5 on, the input is back to normal.
+# first, so it also runs first and sees the input before the first aid. From layer 5 on, the input is back to normal,
+# because layer 4 has computed with the smaller input.
 #
 # </div>
 #
@@ -623,13 +631,15 @@ _ = ax.set(yscale="log", ylabel="std of the input", xlabel="layer")
 #
 # <div lang="zh">
 #
-# 回到门卫：它把每个入口都守住了吗？我们把同一个坏输入送两次，先按位置传，再按关键字传，写成 `layer(input=broken)`。两次里它会拦住几次？**先猜。**
+# 像 6.4 节那样的门卫查看 `args`，在里面发现坏输入就抛出异常。可是输入有两条路可以进来：按位置，或者按关键字。两条路它都守住了吗？我们把同一个坏输入送两次，先按位置传，再按关键字传，写成 `layer(input=broken)`。两次里它会拦住几次？**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# Let us go back to the guard. Does it really watch every way in? We send the same bad input twice, first by position
-# and then by keyword, as `layer(input=broken)`. How many of the two calls will the guard stop? **Guess first.**
+# A guard such as that of section 6.4 looks at `args` and raises an exception if it finds bad input there. But callers
+# can pass an input in two ways, by position and by keyword. Does the guard notice both? We send the same bad input
+# twice, first by position and then by keyword, as `layer(input=broken)`. How many of the two calls will the guard stop?
+# **Guess first.**
 #
 # </div>
 
@@ -684,17 +694,18 @@ with layer.register_forward_pre_hook(guard):
 #
 # <div lang="zh">
 #
-# 用 `with_kwargs=True` 注册的钩子收到 `(module, args, kwargs)`，位置参数和关键字参数它都看得见。前向钩子也可以这样注册，它收到的是 `(module, args, kwargs, output)`。
+# 用 `with_kwargs=True` 注册的钩子收到 `(module, args, kwargs)`，位置参数和关键字参数它都看得见，什么输入也漏不过。前向钩子也可以这样注册，它收到的是 `(module, args, kwargs, output)`。
 #
-# 我们把两种都挂到 `adder` 上，再按关键字传入 `x`。
+# 我们把两种都挂到 `adder` 上，再按关键字传入 `x`，看看行不行。
 #
 # </div>
 # <div lang="en">
 #
 # A hook registered with `with_kwargs=True` receives `(module, args, kwargs)`, so it sees both positional and keyword
-# arguments. A forward hook can be registered like this, too, and then receives `(module, args, kwargs, output)`.
+# arguments, and no input gets past it. A forward hook can be registered like this, too, and then receives
+# `(module, args, kwargs, output)`.
 #
-# We put one of each on `adder`, and pass `x` by keyword.
+# To see whether this works, we put one hook of each kind on `adder` and pass `x` by keyword.
 #
 # </div>
 
@@ -717,7 +728,7 @@ with before, adder.register_forward_hook(show_after, with_kwargs=True):
 # %% [markdown]
 # <div lang="zh">
 #
-# 两种钩子都看见了 `x`。前置钩子还能改参数，这时它返回一对 `(args, kwargs)`。
+# 两种钩子都看见了 `x`。前置钩子还能改参数，这时参数有两种，所以它返回一对 `(args, kwargs)`。
 #
 # 这一对很容易写错。假如有人放进去的不是 `args`，而是 `args[0]`，会怎样？`x` 有 1 行 2 列，所以 `adder` 本来应当给出 `1×1`。现在它会怎样？**先猜。**
 #
@@ -725,7 +736,7 @@ with before, adder.register_forward_hook(show_after, with_kwargs=True):
 # <div lang="en">
 #
 # Both hooks have seen `x`. The pre-hook can also change the arguments. To do so, it returns them as a pair,
-# `(args, kwargs)`.
+# `(args, kwargs)`, because there are now two kinds of arguments.
 #
 # This pair is easy to get wrong. Suppose somebody puts `args[0]` into it instead of `args`. `x` has 1 row and 2
 # columns, so `adder` should give `1×1`. What will it do now? **Guess first.**
@@ -753,19 +764,21 @@ for form, hook in returns.items():
 # %% [markdown]
 # <div lang="zh">
 #
-# 输出少了一维，却没有报错。在 6.5 节里，PyTorch 会把单个张量包成元组；钩子返回一对时，它却什么也不包。它把张量 `args[0]` 本身当成参数的列表，一行算一个参数。
+# 输出少了一维，却没有报错。在 6.5 节里，PyTorch 会把单个张量包成元组，所以返回张量也没有事。钩子返回一对时，PyTorch 却照原样拿来，调用 `forward(*args, **kwargs)`。`*` 把 `args` 拆成一个个参数，元组和张量都能拆，只是张量会拆成一行一行，一行算一个参数。
 #
-# 这里恰好只有一行，`adder` 就把这一行当成输入，照样算下去。要是有两行，`forward` 会收到两个参数，那就报错了。
+# 这里恰好只有一行，`forward` 收到的参数也就正好是一个。可是这个参数是一行数 `[1, 2]`，比 `x` 少了一维，输出也就少了一维。要是有两行，`forward` 会收到两个参数，那就报错了。
 #
 # </div>
 # <div lang="en">
 #
-# The output has lost a dimension, but there was no error. In section 6.5, PyTorch wrapped a single tensor into a tuple.
-# When a hook returns a pair, PyTorch wraps nothing. It takes the tensor `args[0]` itself for the list of arguments, in
-# which each row is one argument.
+# The output has lost a dimension, but there was no error. In section 6.5, PyTorch wrapped a single tensor into a tuple,
+# so that returning a tensor was safe. But when a hook returns a pair, PyTorch takes both parts as they are and calls
+# `forward(*args, **kwargs)`. The `*` takes `args` apart into single arguments. This works with a tensor as well as with
+# a tuple, but a tensor falls into its rows, so each row becomes one argument.
 #
-# Here there happens to be just one row, and so `adder` takes this row for its input and goes on as usual. With two
-# rows, `forward` would get two arguments and fail.
+# Here there happens to be just one row, so `forward` gets one argument, as it should. But this argument is the row
+# `[1, 2]`, which has one dimension less than `x`, and so the output has one less as well. With two rows, `forward`
+# would get two arguments and raise an error.
 #
 # </div>
 
@@ -830,24 +843,25 @@ check("06.3", log_kwargs)
 #
 # <div lang="zh">
 #
-# 有时你想同时监视所有模块，不愿一个一个地注册。`register_module_forward_pre_hook` 注册的是**全局钩子**，它不属于哪一个模块：进程里不管调用哪个模块，它都会触发。不过在早已编译好的代码里，它不会触发，8.9 节会讲到。
+# 有时你想同时监视所有模块，例如还不知道坏数进了哪一个模块的时候。`register_module_forward_pre_hook` 注册的是**全局钩子**，它不属于哪一个模块：进程里不管调用哪个模块，它都会触发。不过在早已编译好的代码里，它不会触发，8.9 节会讲到。
 #
-# 全局钩子管得这么宽，所以用完一定要取下，最好放进 `with`。
+# 不相干的模型也会触发全局钩子，所以用完一定要取下，最好放进 `with`。
 #
 # 它返回单个张量时，PyTorch 也和前面一样，把张量包成元组。那么注册它的时候，也能写上 `with_kwargs=True`，让它看到关键字参数吗？
 #
 # </div>
 # <div lang="en">
 #
-# Sometimes you want to watch all modules at once, without registering a hook on each. For that,
-# `register_module_forward_pre_hook` registers a **global hook**. It belongs to no single module, and it fires
-# whenever any module in this process is called. It does not fire inside code that was compiled earlier, as section
-# 8.9 will show.
+# Sometimes you want to watch all modules at once, for example because you do not know yet which of them receives a bad
+# number. For that, `register_module_forward_pre_hook` registers a **global hook**. It belongs to no single module, and
+# it fires whenever any module in this process is called. It does not fire inside code that was compiled earlier, as
+# section 8.9 will show.
 #
-# Because a global hook reaches so far, always remove it when you are done, preferably with a `with` block.
+# Because a global hook also fires in models that have nothing to do with your question, always remove it when you are
+# done, preferably with a `with` block.
 #
-# A single tensor that it returns is wrapped into a tuple as before. Can it also be given `with_kwargs=True`, to see
-# keyword arguments?
+# If a global hook returns a single tensor, PyTorch wraps this tensor into a tuple as before. Can we also register a
+# global hook with `with_kwargs=True`, so that it sees keyword arguments?
 #
 # </div>
 
@@ -872,14 +886,14 @@ except TypeError as error:
 # %% [markdown]
 # <div lang="zh">
 #
-# 不能。在 torch 2.15.0 里，全局前置钩子没有 `with_kwargs` 这个选项，所以按关键字传的东西它看不见。上面第二次调用 `Linear` 时，输入是按关键字传的，钩子就看到 0 个位置参数。
+# 不能。在 torch 2.15.0 里，全局前置钩子没有 `with_kwargs` 这个选项，所以按关键字传的东西它看不见。用它当门卫，就会放过这样的输入。上面第二次调用 `Linear` 时，输入是按关键字传的，钩子就看到 0 个位置参数。
 #
 # </div>
 # <div lang="en">
 #
 # No. In torch 2.15.0 a global pre-hook cannot be registered with `with_kwargs`, so it does not see what is passed by
-# keyword. When `Linear` was called for the second time above, its input came by keyword, and so the hook saw 0
-# positional arguments.
+# keyword. A global guard would let such input pass. When `Linear` was called for the second time above, its input came
+# by keyword, and so the hook saw 0 positional arguments.
 #
 # </div>
 #
@@ -887,19 +901,20 @@ except TypeError as error:
 #
 # <div lang="zh">
 #
-# 假如你希望一层的权重永远不是负数，该怎么办？训练可能把权重推向任何方向。前置钩子在这里用得上：它还收到模块，所以除了输入，它也能改模块。
+# 假如你希望一层的权重永远不是负数，该怎么办？训练可能把权重推向任何方向。前置钩子管得了这件事：它收到的不只是输入，还有模块，所以每次运行之前，它都可以算出一个不为负的权重，放进模块里。
 #
-# 办法是不直接训练权重，改为训练另一个张量 `weight_raw`。每次运行之前，钩子把 `weight_raw` 的 `exp()` 存成 `weight`，供 `forward` 使用。这样训练三步以后，模块的参数是哪些？**先猜。**
+# 办法是不直接训练权重，改为训练另一个张量 `weight_raw`。每次运行之前，钩子算出 `weight_raw` 的 `exp()`，它不会是负数，再存成 `weight`，供 `forward` 使用。这样训练三步以后，模块的参数是哪些？**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# Suppose you want a layer whose weights are never negative, although training may push a weight in any direction. Here
-# a pre-hook is useful in a new way. It also receives the module, so it can change the module as well as the input.
+# Suppose you want a layer whose weights are never negative, although training may push a weight in any direction. A
+# pre-hook can take care of this. Since it receives the module and not only the input, it can compute a weight that is
+# not negative and put this weight into the module each time before the layer runs.
 #
 # Instead of the weight itself, we train another tensor, `weight_raw`. Before each run, the hook computes the `exp()` of
-# `weight_raw` and stores the result as the `weight` that `forward` uses. After three steps of training, what are the
-# parameters of the module? **Guess first.**
+# `weight_raw`, which is never negative, and stores the result as the `weight` that `forward` uses. After three steps of
+# training, what are the parameters of the module? **Guess first.**
 #
 # </div>
 
@@ -931,7 +946,7 @@ print("parameters:", [name for name, _ in layer.named_parameters()])
 #
 # 参数只有 `weight_raw`。`weight` 不在其中，因为它只是钩子当场算出的普通张量。
 #
-# 那么 `weight_raw` 怎样得到梯度？反向传播先算出 `weight` 的梯度，再穿过 `exp()` 到达 `weight_raw`。在这个例子里，前一个梯度是 1，而 exp 的导数就是它自己，所以打印出来的梯度等于用过的权重。
+# 那么 `weight_raw` 怎样得到梯度？反向传播先算出 `weight` 的梯度，再穿过 `exp()` 到达 `weight_raw`。在这个例子里，`weight` 的梯度是 1，因为每个权重都只乘了输入的 1；而 exp 的导数就是它自己，所以打印出来的梯度等于用过的权重。
 #
 # 如果取下钩子，就没有谁再来计算 `weight`。它会停在最后一次的值，不再跟着 `weight_raw` 变。
 #
@@ -941,9 +956,9 @@ print("parameters:", [name for name, _ in layer.named_parameters()])
 # The only parameter is `weight_raw`. `weight` is not among them, because it is just a plain tensor that the hook
 # computed on the spot.
 #
-# How does `weight_raw` get its gradient, then? Backward first computes the gradient of `weight`, and from there it
-# goes through `exp()` to `weight_raw`. In this example the first of these gradients is 1. Since exp is its own
-# derivative, the gradient that is printed equals the weight that was used.
+# How does `weight_raw` get its gradient, then? Backward first computes the gradient of `weight`, and from there it goes
+# through `exp()` to `weight_raw`. In this example the gradient of `weight` is 1, because each weight is only multiplied
+# by an input of 1. Since exp is its own derivative, the gradient that is printed equals the weight that was used.
 #
 # If you removed the hook, nothing would compute `weight` any more. It would keep its last value and no longer follow
 # `weight_raw`.
@@ -1019,19 +1034,20 @@ check("06.4", standardise)
 #
 # <div lang="zh">
 #
-# PyTorch 自己也用这个办法。它有一个剪枝工具叫 `prune`，会注册一个前置钩子，由钩子把 `weight_orig` 乘上掩码，得到 `weight`。
+# PyTorch 自己也用前置钩子来算权重。它有一个剪枝工具叫 `prune`，能把层里的一部分权重变成零。办法是注册一个前置钩子，由钩子把 `weight_orig` 乘上由零和一组成的掩码，得到 `weight`。
 #
-# PyTorch 还有另一个工具 `parametrize`，做的是同样的事，却不用钩子。既然钩子就够用，为什么还要有它？看看复制模块的时候会怎样。我们用 `deepcopy` 复制两个运行过的模块：一个是 6.11 节的 `layer`，另一个用 `parametrize` 写成。哪一个复制得了？**先猜。**
+# PyTorch 还有另一个工具 `parametrize`，做的是同样的事，却不用钩子。既然钩子就够用，为什么还要有它？复制模块的时候就看得出差别，例如你想留下到目前为止最好的模型。我们用 `deepcopy` 复制两个运行过的模块：一个是 6.11 节的 `layer`，另一个用 `parametrize` 写成。哪一个复制得了？**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# PyTorch itself uses this trick. Its pruning tool `prune` registers a pre-hook that multiplies `weight_orig` by a
-# mask, and the result is `weight`.
+# PyTorch itself also computes weights in a pre-hook. Its tool `prune` sets some of the weights of a layer to zero. For
+# this, it registers a pre-hook that multiplies `weight_orig` by a mask of zeros and ones, and the result is `weight`.
 #
-# PyTorch has another tool for the same job, `parametrize`, which works without a hook. Why would one want it, when a
-# hook is enough? See what happens when a module is copied. We take two modules that have run, the `layer` of section
-# 6.11 and one made with `parametrize`, and copy each with `deepcopy`. Which of them can be copied? **Guess first.**
+# PyTorch has another tool for the same job, `parametrize`, which works without a hook. Why would you want this tool,
+# when a hook is enough? The difference shows when you copy a module, for example to keep the best model so far. We take
+# two modules that have run, the `layer` of section 6.11 and a module made with `parametrize`, and copy each with
+# `deepcopy`. Which of them can be copied? **Guess first.**
 #
 # </div>
 
@@ -1082,12 +1098,12 @@ handle.remove()
 # <div lang="en">
 #
 # The module with the pre-hook cannot be copied. Its hook stores the computed `weight` in the module, as a tensor with
-# its graph, but `deepcopy` can copy only leaves.
+# its graph, but the only tensors that `deepcopy` can copy are leaves.
 #
 # If the module is frozen, or if gradients were off in its last run, `weight` has no graph, and the copy succeeds.
 #
-# To compute a weight from other tensors, use `torch.nn.utils.parametrize` instead. It computes `weight` when it is
-# read and does not leave the result in the module.
+# To compute a weight from other tensors, use `torch.nn.utils.parametrize` instead. It computes `weight` whenever
+# `weight` is read and does not leave the result in the module.
 #
 # </div>
 # </div>
@@ -1133,7 +1149,7 @@ handle.remove()
 #
 # <div lang="zh">
 #
-# 练习 06.4 里的写法，PyTorch 自己也在用。6.12 节的 `torch.nn.utils.prune` 剪枝时，把可训练的张量改名叫 `weight_orig`，再注册一个前置钩子。每次前向传播之前，钩子把 `weight_orig` 乘上掩码，得到 `weight`。
+# 练习 06.4 里，训练的是一个张量，层用的权重由前置钩子从它算出来。这种写法，PyTorch 自己也在用。6.12 节的 `torch.nn.utils.prune` 剪枝时，把可训练的张量改名叫 `weight_orig`，再注册一个前置钩子。每次前向传播之前，钩子把 `weight_orig` 乘上掩码，得到 `weight`。所以训练改变了 `weight_orig` 以后，剪掉的权重每次运行仍然是零。
 #
 # 充当钩子的是一个 `BasePruningMethod` 对象。打开这个类的源代码，你会认出自己写过的东西。
 #
@@ -1142,12 +1158,13 @@ handle.remove()
 # </div>
 # <div lang="en">
 #
-# PyTorch itself uses the pattern of exercise 06.4. When the `torch.nn.utils.prune` of section 6.12 prunes
-# a layer, it renames the tensor that is trained to `weight_orig` and registers a pre-hook. Before each forward, this
-# hook multiplies `weight_orig` by the mask to make `weight`.
+# In exercise 06.4, one tensor was trained, and a pre-hook computed from it the weight that the layer uses. PyTorch
+# itself uses this pattern. When the `torch.nn.utils.prune` of section 6.12 prunes a layer, it renames the tensor that
+# is trained to `weight_orig` and registers a pre-hook. Before each forward, this hook multiplies `weight_orig` by the
+# mask to make `weight`. So the pruned weights are zero in every run, also after training has changed `weight_orig`.
 #
-# The hook is a `BasePruningMethod`. If you open the source of this class, you will recognise what you have written.
-# Below you see your progress so far.
+# The hook is a `BasePruningMethod` object. If you open the source of this class, you will recognise what you have
+# written. Below you see your progress so far.
 #
 # </div>
 
