@@ -469,6 +469,18 @@ edited(
     of=by_hand,
     points=8,
 )
+# Compares gradients with those of the patients before: nothing stands out in the first.
+edited(
+    "15.4",
+    "keeps_state",
+    ("def diagnose_run(build, data):", "def diagnose_run(build, data, seen=[]):"),
+    (
+        "    if start[0] > 15 * min(start):",
+        "    seen.append(start[0] / min(start))\n    if seen[-1] > 15 * sorted(seen)[len(seen) // 2]:",
+    ),
+    of=by_hand,
+    points=8,
+)
 # Trains with an optimizer of its own: what the given one lacks and how far it goes is not seen.
 edited(
     "15.4",
