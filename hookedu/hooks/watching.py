@@ -26,6 +26,8 @@ _WATCHED = ("forward_pre", "forward", *OF_GRADIENTS)
 # A hook of kind post_accumulate cannot return a gradient, and may change `.grad`.
 _CHANGE_GRADIENTS = OF_GRADIENTS[:-1]
 _FULL_BACKWARD = ("backward", "backward_pre")
+# What PyTorch says of an in-place operation on the view that such a hook makes of an output, or on a part of it.
+_IN_PLACE_ON_A_VIEW = "is a view and is being modified inplace"
 # Where a hook keeps something: it might keep its first and its last value, and still not more and more.
 _RUNS = 3
 
@@ -163,7 +165,7 @@ class Watch:
 
     def _blamed_for(self, error: Exception) -> list[Hook]:
         """Return hooks whose work may have made the model raise, but for those that are muted already."""
-        if "BackwardHookFunction" in str(error):  # an in-place operation behind a full backward hook
+        if _IN_PLACE_ON_A_VIEW in str(error):  # perhaps an in-place operation behind a full backward hook
             blamed = [hook for hook in self.hooks if kind_of(hook) in _FULL_BACKWARD]
         else:
             blamed = [hook for hook in self.hooks if ("returns_value", hook) in self.does]
