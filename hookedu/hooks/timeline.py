@@ -302,15 +302,18 @@ class _Run:
             finally:
                 running.pop()
 
-        def before(module: nn.Module, args: Any, kwargs: Any) -> None:
+        def before(called: nn.Module, args: Any, kwargs: Any) -> None:
+            if called is not module:  # a deep copy that forward has made has copied the hooks, too
+                return
             while backward_handles:
                 backward_handles.pop().remove()
             if lazy:  # its own hook has made the parameters by now
                 self.watch_parameters(module, path)
             self.note("forward_pre", path, running[-1], (*args, kwargs) if kwargs else args)
 
-        def after(module: nn.Module, args: Any, output: Any) -> None:
-            self.note("forward", path, running[-1], output)
+        def after(called: nn.Module, args: Any, output: Any) -> None:
+            if called is module:
+                self.note("forward", path, running[-1], output)
 
         lazy = any(map(is_lazy, module.parameters(recurse=False)))
         legacy = bool(module._backward_hooks) and module._is_full_backward_hook is False  # cannot be mixed

@@ -1,5 +1,6 @@
 """timeline(): every event of a step, in PyTorch's own order, on a model that stays as it was."""
 
+import copy
 import random
 import re
 import sys
@@ -424,6 +425,20 @@ def nested(levels):
     for _ in range(levels):
         model = nn.Sequential(model)
     return model
+
+
+def test_a_copy_of_a_layer_that_forward_makes_is_another_module():
+    class Ensemble(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = nn.Linear(2, 2)
+
+        def forward(self, x):
+            return copy.deepcopy(self.layer)(x) + self.layer(x)
+
+    events = timeline(Ensemble(), torch.ones(1, 2))
+    assert events.note is None
+    assert [e.call for e in events if e.path == "layer" and e.kind in ("forward_pre", "forward", "backward")] == [0] * 3
 
 
 def test_200_nested_modules():
