@@ -93,8 +93,13 @@ def _own(value: Any, uncopied: Callable) -> Any:
 
 
 def _shallow(value: Any) -> Any:
-    """Return a shallow copy, or None if the class has none that could be changed without changing the original."""
+    """Return a shallow copy, or None if the class has none that could be changed without changing the original.
+
+    One with a `__del__` has none: when the copy goes, it would release what still belongs to the original.
+    """
     try:
+        if hasattr(type(value), "__del__"):
+            return None
         result = copy.copy(value)
         shared = result is value or (hasattr(value, "__dict__") and vars(result) is vars(value))
         return None if shared or type(result) is not type(value) else result

@@ -12,9 +12,14 @@ from hypothesis import strategies as st
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
-from hookedu import list_hooks, record, remove_hooks
+from hookedu import list_hooks, record, remove_hooks, timeline
 from hookedu.hooks.stats import Stats
 from tests.hooks.capture_models import Passes, Returns, net
+
+
+def recorded(model, *inputs, **options):
+    with record(model, "", inputs=True):
+        model(*inputs, **options)
 
 
 def stance():
@@ -321,6 +326,22 @@ class TestCase34WhatCannotBeCopiedOrWalked:
         with record(Passes(), "") as rec:
             rec._named[""](UserDict(a=x * 2))
         assert not rec[""].activation["a"].requires_grad
+
+    @pytest.mark.parametrize("look", [recorded, timeline], ids=["record", "timeline"])
+    def test_what_an_argument_owns_is_released_once(self, look):
+        released = []
+
+        class Buffer:
+            def __init__(self) -> None:
+                self.memory = None
+
+            def __del__(self) -> None:
+                released.append(self)
+
+        buffer = Buffer()
+        look(Passes(), torch.ones(1), buffer=buffer)
+        gc.collect()
+        assert not released and buffer.memory is None
 
     def test_what_could_not_be_copied_is_told(self):
         model = nn.Sequential(Passes())
