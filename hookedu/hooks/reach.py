@@ -6,6 +6,7 @@ import functools
 import random
 import sys
 import types
+import weakref
 from collections.abc import Callable, Iterable, Iterator
 from io import IOBase
 from typing import Any
@@ -134,6 +135,8 @@ class Reach(Snapshot):
             return self._function(item) if item is self._root or owner_of(item) == "user" else []
         if issubclass(kind, type):
             return self._class(item) if owner_of(item) == "user" else []
+        if issubclass(kind, weakref.WeakKeyDictionary | weakref.WeakValueDictionary):
+            return self._weak(item)
         if issubclass(kind, types.ModuleType) or kind.__module__.startswith(_OF_THE_PROCESS):
             return []  # of the user's modules only the names that a function uses, see `_function`
         if is_numbers(kind):
@@ -149,6 +152,25 @@ class Reach(Snapshot):
         if issubclass(type(box), CONTAINERS):
             return self._container(box)
         return [*box] if issubclass(type(box), tuple | frozenset) else []
+
+    def _weak(self, box: Any) -> list[Any]:
+        """Note the items of a dict that does not keep its keys or its values alive; return what it does keep."""
+        before = [*box.items()]
+
+        def undo() -> None:
+            after = [*box.items()]
+            same = len(after) == len(before)
+            if not (
+                same
+                and all(
+                    a is b for pairs in zip(after, before, strict=True) for a, b in zip(*pairs, strict=True)
+                )
+            ):
+                box.clear()
+                box.update(before)
+
+        self._note(box, undo)
+        return [value for _, value in before] if isinstance(box, weakref.WeakKeyDictionary) else []
 
     def _tensor(self, tensor: torch.Tensor) -> list[Any]:
         self._tensors[-1].append(tensor)

@@ -413,7 +413,9 @@ class TestChanges:
         assert finding.id == "full_backward_inplace" and finding.hook.path == "0"
         assert "`inplace=False`" in finding.says.en and len(list_hooks(model)) == 2
 
-    @pytest.mark.parametrize("part", [lambda y: y[:, 0], lambda y: y.mT, lambda y: y.view(-1)[:2], torch.diagonal])
+    @pytest.mark.parametrize(
+        "part", [lambda y: y[:, 0], lambda y: y.mT, lambda y: y.view(-1)[:2], torch.diagonal]
+    )
     def test_a_full_backward_hook_where_an_op_works_in_place_on_a_part_of_the_output(self, part):
         model = nn.Sequential(nn.Linear(2, 2), nn.Identity())
         model[1].forward = lambda y: (part(y).mul_(0), y)[1]

@@ -5,6 +5,7 @@ import math
 from collections import Counter, deque
 from dataclasses import dataclass, field
 from types import SimpleNamespace
+from weakref import WeakKeyDictionary, WeakValueDictionary
 
 import numpy as np
 import pytest
@@ -203,3 +204,20 @@ def test_inspection_alone_copies_no_tensor():
     model(torch.randn(4, 2))
     seen.restore()
     assert model.running_mean.any()
+
+
+def test_dicts_with_weak_references():
+    layer = nn.Linear(2, 2)
+    model, by_layer, by_name = nn.Sequential(layer), WeakKeyDictionary(), WeakValueDictionary()
+
+    def keep(module, args, output):
+        by_layer[module], by_name["last"] = output, module
+
+    layer.register_forward_hook(keep)
+    diagnose(model, torch.ones(1, 2))
+    assert not len(by_layer) and not len(by_name)
+    model(torch.ones(1, 2))
+    kept = by_layer[layer]
+    assert "holds_graph" in [finding.id for finding in diagnose(model)]
+    diagnose(model, torch.ones(1, 2))
+    assert by_layer[layer] is kept and by_name["last"] is layer

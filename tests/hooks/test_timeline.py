@@ -438,7 +438,9 @@ def test_a_copy_of_a_layer_that_forward_makes_is_another_module():
 
     events = timeline(Ensemble(), torch.ones(1, 2))
     assert events.note is None
-    assert [e.call for e in events if e.path == "layer" and e.kind in ("forward_pre", "forward", "backward")] == [0] * 3
+    assert [
+        e.call for e in events if e.path == "layer" and e.kind in ("forward_pre", "forward", "backward")
+    ] == [0] * 3
 
 
 def test_200_nested_modules():
