@@ -249,7 +249,9 @@ def _identity(value: Any, depth: int = 5) -> Any:
     if isinstance(value, functools.partial):
         inside = value.func, value.args, tuple(sorted(value.keywords.items()))
         return functools.partial, _identity(inside, depth)
-    if inspect.ismethod(value) or inspect.isbuiltin(value):
+    if inspect.ismethod(value):  # that of the class and that of `super()` have one name
+        return id(value.__self__), _identity(value.__func__, depth - 1)
+    if inspect.isbuiltin(value):
         return id(value.__self__), value.__name__
     if inspect.isfunction(value):
         captured = [*(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values()]

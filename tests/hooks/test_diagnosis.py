@@ -66,6 +66,23 @@ def test_messages_are_in_both_languages_and_name_the_hook():
 
 
 class TestRegisteredTwice:
+    def test_silent_about_a_method_and_the_one_it_overrides(self):
+        class Base:
+            def report(self, module, args, output):
+                pass
+
+        class Probe(Base):
+            def report(self, module, args, output):
+                pass
+
+            def watch(self, module):
+                module.register_forward_hook(super().report)
+                module.register_forward_hook(self.report)
+
+        model = nn.Linear(2, 2)
+        Probe().watch(model)
+        assert "registered_twice" not in faults(model)
+
     def test_one_function_twice(self):
         model = conv_relu()
         model[0].register_forward_hook(silent)
