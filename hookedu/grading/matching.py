@@ -308,14 +308,27 @@ _CHECK = re.compile(
     r"""(?m)^(?:\w++[ ]*+=[ ]*+)?check\(\s*+["'](\d\d\.\d+)["']\s*+,\s*+(?:answer[ ]*+=[ ]*+)?"""
     r"""(\S|\S.*?\S)\s*+,?\s*+\)[ ;]*+(?:\#.*)?$"""
 )
-# Code in a cell of text.
-_FENCED = re.compile(r"(?ms)^```[^`\n]*\n(.*?)^```[ ]*$")
-
 
 def _unfenced(cell: Cell) -> Cell:
     """Return a cell of text as the code that it quotes, if it does."""
-    quoted = _FENCED.findall(cell.source) if cell.kind != "code" else []
+    quoted = _fenced(cell.source) if cell.kind != "code" else []
     return replace(cell, source="\n".join(quoted)) if quoted else cell
+
+
+def _fenced(markdown: str) -> list[str]:
+    """Return the blocks between lines of three backticks; each line is read once, also where no block ends."""
+    blocks: list[str] = []
+    block: list[str] | None = None
+    for line in markdown.split("\n"):
+        after = line[3:] if line.startswith("```") else None
+        if block is None:
+            block = [] if after is not None and "`" not in after else None
+        elif after is not None and not after.strip(" "):
+            blocks.append("".join(block))
+            block = None
+        else:
+            block.append(line + "\n")
+    return blocks
 
 
 # What an unindented line defines: "def name", "class name", "name = ...".

@@ -325,3 +325,26 @@ def test_a_lesson_counts_as_changed_when_anything_that_its_verdicts_depend_on_ha
         path.write_text(text, encoding="utf-8")
         changed = {lesson for lesson in before if after[lesson] != before[lesson]}
         assert changed == lessons, file
+
+
+def test_fences_without_an_end_take_no_longer_than_their_length(key):
+    text = {"cell_type": "markdown", "source": "```a\n" * 100_000, "metadata": {}}
+    code = """
+import sys, json
+from hookedu import catalog
+from hookedu.grading.matching import key_of, plan
+from hookedu.grading.reading import read_cells
+plan(read_cells(sys.stdin.buffer.read()), key_of(catalog.find("02")))
+"""
+    # A process of its own, because a regular expression that runs holds the interpreter.
+    notebook = json.dumps({"cells": [text]}).encode()
+    subprocess.run([sys.executable, "-c", code], input=notebook, check=True, timeout=60)
+
+
+def test_of_a_cell_of_text_the_fenced_code_counts(key):
+    notebook = nb.answered(nb.right())
+    cell = nb.cell_of(notebook, "02.1")
+    answer = cell["source"]
+    cell |= {"cell_type": "markdown", "source": f"Mine:\n```python\n{answer}\n```  \nand\n```\nmore = 1\n```\n```\nopen"}
+    step = next(step for step in planned(notebook, key)[0].steps if "02.1" in step.probes)
+    assert step.source == f"{answer}\n\nmore = 1\n"
