@@ -321,8 +321,10 @@ def _in_zip(
 ) -> Iterator[Found]:
     """Yield the files of a zip; `budgets` has one entry for each zip that it lies in."""
     members = archive.members()
-    folders = {_parts(m) for m in members if m.is_dir()}
-    filled = {_parts(m)[:n] for m in members for n in range(1, len(_parts(m)) + (not m.is_dir()))}
+    # No deeper than is entered: a path of a zip may have 32,767 folders in each other.
+    places = [(_parts(m)[: MAX_DEPTH + 1], m.is_dir()) for m in members]
+    folders = {place for place, is_dir in places if is_dir}
+    filled = {place[:n] for place, is_dir in places for n in range(1, len(place) + (not is_dir))}
     for parts in sorted(folders - filled):
         if parts and _wanted(parts):
             yield Found((*prefix, *parts, ""), Kind.FOLDER, bytes)
@@ -330,7 +332,8 @@ def _in_zip(
         name, parts = _member_name(member), _parts(member)
         if not parts or member.is_dir() or not _wanted(parts):
             continue
-        whole, time = (*prefix, *parts), partial(_member_time, member)
+        whole = (*prefix, *parts[:MAX_DEPTH], *parts[MAX_DEPTH:][-1:])
+        time = partial(_member_time, member)
         head = partial(archive.read, member, _HEAD)
         if name.startswith("/") or "\\" in name or ":" in parts[0] or {".", ".."} & set(parts):
             # In a zip within another it stays that student's who handed the zip in.

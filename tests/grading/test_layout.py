@@ -2,6 +2,7 @@
 
 import io
 import os
+import time
 import unicodedata
 import zipfile
 
@@ -520,3 +521,17 @@ def test_notebooks_beyond_the_limit_are_one_row(tmp_path):
     assert len(found) == MAX_NOTEBOOKS + 2
     with pytest.raises(Unreadable, match="205"):
         found[MAX_NOTEBOOKS].read()
+
+
+def test_a_path_of_a_zip_with_thousands_of_folders_costs_little(tmp_path):
+    (tmp_path / "class" / "ann").mkdir(parents=True)
+    (tmp_path / "class" / "ann" / "02.ipynb").write_text("{}")
+    (tmp_path / "class" / "bob").mkdir()
+    with zipfile.ZipFile(tmp_path / "class" / "bob" / "hw.zip", "w") as archive:
+        archive.writestr("hw1/" * 16_000 + "02.ipynb", "{}")
+        archive.writestr("a/" * 32_000, "")
+    begun = time.process_time()
+    found = collect(tmp_path / "class").submissions
+    assert time.process_time() - begun < 5
+    assert {s.student for s in found} == {"ann", "bob"}
+    assert all(len(s.source) < 300 for s in found)
