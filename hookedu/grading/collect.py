@@ -103,13 +103,11 @@ def collect(folder: Path) -> Collected:
     """
     stem = folder.stem if folder.suffix.lower() == ".zip" else folder.name
     files = owned(find(folder), stem)
-    nbgrader = stem == "submitted" or any("submitted" in file.found.parts[:2] for file in files)
+    nbgrader = stem == "submitted" or any("submitted" in f.found.parts[: f.level] for f in files)
     stamps = {
         file.found.parts[:-1]: file.found
         for file in files
-        if file.found.parts[-1] == "timestamp.txt"
-        and not file.found.zips
-        and (nbgrader or any(map(EXCHANGE.fullmatch, file.found.parts)))
+        if file.found.parts[-1] == "timestamp.txt" and not file.found.zips and _is_nbgraders(file, nbgrader)
     }
     by_student: dict[str, list[Owned]] = {}
     for file in files:
@@ -119,7 +117,9 @@ def collect(folder: Path) -> Collected:
     for student, theirs in by_student.items():
         handed_in = [f for f in theirs if f.found.kind in (Kind.NOTEBOOK, Kind.BROKEN)]
         for file in handed_in[:MAX_NOTEBOOKS]:
-            stamp = stamps.get(file.found.parts[:-1])
+            stamp = next(
+                (stamps[at] for n in (2, 1) if (at := file.found.parts[: file.level + n]) in stamps), None
+            )
             submissions.append(
                 Submission(
                     file.source, student, file.found.read, partial(_time, file.found, file.level, stamp)
@@ -143,6 +143,12 @@ def collect(folder: Path) -> Collected:
         )
     outside = [f.source for f in files if not f.student and f.found.kind is Kind.NOTEBOOK]
     return Collected(_told_apart(sorted(submissions, key=lambda s: s.source)), outside, aside)
+
+
+def _is_nbgraders(file: Owned, nbgrader: bool) -> bool:
+    """Check whether a timestamp.txt lies where nbgrader writes it; in any other folder it is the student's own."""
+    inside = file.found.parts[file.level :]
+    return (nbgrader and len(inside) == 3) or (len(inside) == 2 and bool(EXCHANGE.fullmatch(inside[0])))
 
 
 def _told_apart(submissions: list[Submission]) -> list[Submission]:

@@ -233,6 +233,24 @@ def test_a_timestamp_in_a_plain_layout_may_be_the_students_own(tmp_path):
     assert submission.submitted() == DAY
 
 
+@pytest.mark.parametrize(
+    "path",
+    [
+        "class/ann/submitted/02.ipynb",
+        "class/ann/submitted/ps1/02.ipynb",
+        "class/ann/a+b+2020-01-01 00:00:00 UTC/02.ipynb",
+        "class/submitted/ann/ps1/mine/02.ipynb",
+    ],
+)
+def test_a_folder_that_a_student_named_makes_no_timestamp_nbgraders(tmp_path, path):
+    around, inside = path.split("/", 1)
+    folder = stamped(tmp_path / around, inside, "2015-02-02 14:58:23 UTC")
+    (tmp_path / around / "bob").mkdir(exist_ok=True)
+    (tmp_path / around / "bob" / "02.ipynb").write_text("{}")
+    mine = next(s for s in collect(folder)[0] if s.student == "ann")
+    assert mine.submitted() == DAY
+
+
 def test_the_times_in_a_zip(tmp_path):
     with zipfile.ZipFile(tmp_path / "class.zip", "w") as archive:
         archive.writestr(zipfile.ZipInfo("ann/02.ipynb", (2026, 12, 1, 8, 30, 0)), "{}")
