@@ -18,7 +18,7 @@ from hookedu.grading.book import grades
 from hookedu.grading.book.gradebook import Gradebook
 from hookedu.grading.book.grades import Rules, address
 from hookedu.grading.book.schema import VERSION
-from hookedu.grading.out import exports
+from hookedu.grading.out import exports, pages
 from hookedu.grading.out.exports import file_names, write_csv
 from hookedu.grading.rows import Result, Row, Status
 from hookedu.language import Text
@@ -483,6 +483,22 @@ def test_file_names_are_safe_and_no_two_the_same():
             name and not set(name) & set('/\\:<>"|?*') and name[0] not in ".-" and len(name.encode()) <= 220
         )
         assert name.upper() != "CON"
+
+
+def test_nobody_takes_the_file_name_of_another_by_its_hash():
+    theirs = file_names(["阿迪力·买买提"])["阿迪力·买买提"]
+    names = file_names([theirs, "阿迪力·买买提"])
+    assert len(set(names.values())) == 2
+
+
+def test_the_end_of_time_in_any_time_zone_is_shown(monkeypatch):
+    monkeypatch.setenv("TZ", "Asia/Shanghai")
+    time.tzset()
+    try:
+        assert pages._when(datetime.datetime.max.replace(tzinfo=datetime.UTC)) == "9999-12-31 23:59 +0000"
+    finally:
+        monkeypatch.undo()
+        time.tzset()
 
 
 def test_points_are_shown_without_needless_decimals():

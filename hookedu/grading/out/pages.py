@@ -8,6 +8,7 @@ Jinja's autoescape, and a content security policy allows only the page's own scr
 """
 
 import base64
+import contextlib
 import datetime
 import hashlib
 import itertools
@@ -208,4 +209,6 @@ def _environment() -> jinja2.Environment:
 
 def _when(moment: datetime.datetime) -> str:
     """Format a time in this machine's time zone, with the offset from UTC."""
-    return moment.astimezone().strftime("%Y-%m-%d %H:%M %z")
+    with contextlib.suppress(OverflowError):  # the last hours of year 9999 have no local time
+        moment = moment.astimezone()
+    return moment.strftime("%Y-%m-%d %H:%M %z")
