@@ -263,6 +263,8 @@ def file_names(students: Iterable[str]) -> dict[str, str]:
         reserved = re.fullmatch(r"(?i)(con|prn|aux|nul|com\d|lpt\d|index)(\..*)?", name)
         if not name or name != student or reserved or name.casefold() in taken:
             name += "-" + hashlib.sha256(student.encode()).hexdigest()[:8]
+        while name.casefold() in taken:  # somebody has named a folder so
+            name += "_"
         taken.add(name.casefold())
         names[student] = name.lstrip("-")
     return names
