@@ -8,6 +8,7 @@ import sysconfig
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import CodeType
 from typing import Any
 
 from torch import nn
@@ -325,23 +326,25 @@ def _hooks_in(table: dict, kind: str, path: str | None, also: list[dict | None])
 def plain_function(hook: Any) -> Any:
     """Return the function inside partials, bound methods and wrappers of decorators and of torch.
 
-    A callable that is none of these is returned as it is.
+    A callable that is none of these is returned as it is. An object that has an answer to every attribute wraps nothing.
     """
-    while True:
+    passed = []  # against a hook that wraps itself
+    while not any(hook is one for one in passed):
+        passed.append(hook)
         if isinstance(hook, functools.partial):
             hook = hook.func
         elif inspect.ismethod(hook):
             hook = hook.__func__
-        elif isinstance(getattr(hook, "hook", None), Callable) and type(hook).__module__.startswith("torch."):
+        elif type(hook).__module__.startswith("torch.") and isinstance(getattr(hook, "hook", None), Callable):
             hook = hook.hook  # torch.nn.modules.module._WrappedHook
-        elif hasattr(hook, "__wrapped__"):
-            hook = hook.__wrapped__
-        else:
-            return hook
+        elif isinstance(wrapped := inspect.getattr_static(hook, "__wrapped__", None), Callable):
+            hook = wrapped
+    return hook
 
 
 def _source(function: Any) -> tuple[str | None, int | None]:
-    code = getattr(function, "__code__", None) or getattr(type(function).__call__, "__code__", None)
+    codes = (getattr(function, "__code__", None), getattr(type(function).__call__, "__code__", None))
+    code = next((code for code in codes if isinstance(code, CodeType)), None)
     return (code.co_filename, code.co_firstlineno) if code else (None, None)
 
 
@@ -350,7 +353,9 @@ def owner_of(thing: Any) -> str:
     if inspect.isbuiltin(thing):  # such as the method append of somebody's list
         return "user"
     name = "__name__" if inspect.ismodule(thing) else "__module__"
-    module = getattr(thing, name, None) or type(thing).__module__
+    module = getattr(thing, name, None)
+    if not (module and isinstance(module, str)):  # an object may have any answer to any attribute
+        module = type(thing).__module__
     package = module.partition(".")[0]
     by_exec = inspect.isfunction(thing) and thing.__module__ is None
     if package == "__main__" or by_exec:

@@ -278,6 +278,7 @@ class _Run:
         """
         calls = itertools.count()
         running: list[int] = []  # indices of the calls in progress, innermost last: a module may call itself
+        direct: list[int] = []  # index of a call that did not come through `call`: some classes have a __call__ of their own
         backward_handles: list[RemovableHandle] = []
 
         def call(*args: Any, **kwargs: Any) -> Any:
@@ -309,11 +310,12 @@ class _Run:
                 backward_handles.pop().remove()
             if lazy:  # its own hook has made the parameters by now
                 self.watch_parameters(module, path)
-            self.note("forward_pre", path, running[-1], (*args, kwargs) if kwargs else args)
+            direct[:] = [] if running else [next(calls)]
+            self.note("forward_pre", path, (running or direct)[-1], (*args, kwargs) if kwargs else args)
 
         def after(called: nn.Module, args: Any, output: Any) -> None:
             if called is module:
-                self.note("forward", path, running[-1], output)
+                self.note("forward", path, (running or direct)[-1], output)
 
         lazy = any(map(is_lazy, module.parameters(recurse=False)))
         legacy = bool(module._backward_hooks) and module._is_full_backward_hook is False  # cannot be mixed

@@ -284,3 +284,21 @@ class TestRemoval:
             ("forward", "0"),
             ("forward", "1"),
         ]
+
+
+def test_a_hook_that_answers_every_attribute_or_wraps_itself_is_listed():
+    class Any:
+        def __getattr__(self, name):
+            return Any()
+
+        def __call__(self, *args):
+            pass
+
+    def itself(module, args, output):
+        pass
+
+    itself.__wrapped__ = itself
+    layer = nn.Linear(1, 1)
+    layer.register_forward_hook(Any())
+    layer.register_forward_hook(itself)
+    assert [hook.owner for hook in list_hooks(layer)] == ["user", "user"]

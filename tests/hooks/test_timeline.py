@@ -443,6 +443,15 @@ def test_a_copy_of_a_layer_that_forward_makes_is_another_module():
     ] == [0] * 3
 
 
+def test_a_class_with_a_call_of_its_own_that_leaves_out_pytorchs():
+    class Direct(nn.Linear):
+        def __call__(self, x):
+            return self._call_impl(x)
+
+    events = timeline(nn.Sequential(Direct(2, 2), nn.ReLU()), torch.ones(1, 2))
+    assert [(e.kind, e.call) for e in events if e.path == "0"][:2] == [("forward_pre", 0), ("forward", 0)]
+
+
 def test_200_nested_modules():
     model = nested(200)
     events = timeline(model, torch.ones(2, 3))
