@@ -491,6 +491,17 @@ def test_nobody_takes_the_file_name_of_another_by_its_hash():
     assert len(set(names.values())) == 2
 
 
+def test_who_is_forgotten_leaves_no_page_of_an_earlier_name(tmp_path):
+    with contextlib.closing(Gradebook(tmp_path)) as book:
+        book.save(row("ann"))
+        pages.write(book)
+        book.save(row("Ann", sha="b"))  # where capitals do not count, the two need two names
+        pages.write(book)
+        pages.forget(book, "ann")
+    for folder in ("feedback", "gradescope"):
+        assert [path.stem for path in (tmp_path / folder).iterdir()] == ["Ann"]
+
+
 def test_the_end_of_time_in_any_time_zone_is_shown(monkeypatch):
     monkeypatch.setenv("TZ", "Asia/Shanghai")
     time.tzset()

@@ -258,16 +258,22 @@ def file_names(students: Iterable[str]) -> dict[str, str]:
     names: dict[str, str] = {}
     taken: set[str] = set()
     for student in students:
-        name = re.sub(r"[^\w.-]+", "_", student).strip("._-")[:50]  # at most 200 bytes of UTF-8
+        name, longer = possible_file_names(student)
         # Device names of Windows, and "index", which would become the folder's index page.
         reserved = re.fullmatch(r"(?i)(con|prn|aux|nul|com\d|lpt\d|index)(\..*)?", name)
         if not name or name != student or reserved or name.casefold() in taken:
-            name += "-" + hashlib.sha256(student.encode()).hexdigest()[:8]
+            name = longer
         while name.casefold() in taken:  # somebody has named a folder so
             name += "_"
         taken.add(name.casefold())
-        names[student] = name.lstrip("-")
+        names[student] = name
     return names
+
+
+def possible_file_names(student: str) -> tuple[str, str]:
+    """Return the file names that a student may have, the second where another has the first or it is not safe."""
+    name = re.sub(r"[^\w.-]+", "_", student).strip("._-")[:50]  # at most 200 bytes of UTF-8
+    return name, f"{name}-{hashlib.sha256(student.encode()).hexdigest()[:8]}".lstrip("-")
 
 
 def _by_student(

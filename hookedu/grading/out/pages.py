@@ -133,12 +133,15 @@ def forget(book: Gradebook, student: str) -> None:
         If there is no student of that name, or a file cannot be deleted or written.
     """
     names = exports.file_names(book.students())
+    # Those of an earlier report as well: who comes later may have taken a name.
+    theirs = {names.pop(student), *exports.possible_file_names(student)} - {"", *names.values()}
     book.forget(student)
     with book.told():
-        (book.folder / "feedback" / f"{names[student]}.html").unlink(missing_ok=True)
+        for name in theirs:
+            (book.folder / "feedback" / f"{name}.html").unlink(missing_ok=True)
+            if (folder := book.folder / "gradescope" / name).exists():
+                shutil.rmtree(folder)
         (book.folder / SIMILAR).unlink(missing_ok=True)
-        if (theirs := book.folder / "gradescope" / names[student]).exists():
-            shutil.rmtree(theirs)
         if (book.folder / "report.html").exists():
             _write(book, lambda: None)
         else:
