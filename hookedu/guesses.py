@@ -171,6 +171,10 @@ def _guess(file: str, id: str, node: Any) -> Guess:
         or (node["kind"] == "choice") != (len(choices) > 1)
     ):
         raise GuessError(file, id, _FIELDS)
+    if not all(
+        isinstance(name, str) for name in choices
+    ):  # YAML reads a bare no, yes, on, off or 1 as no text
+        raise GuessError(file, id, _CHOICE)
     because = text("because", node["because"]) if "because" in node else None
     return Guess(id, text("question", node.get("question")), node["kind"], node["truth"], choices, because)
 
@@ -185,6 +189,10 @@ _ID = Text(
     en="An id reads like `02.a`, the lesson and then a letter, and may be used once.",
 )
 _UNKNOWN = Text(zh="没有这个猜题。", en="There is no such guess.")
+_CHOICE = Text(
+    zh="每个选项的名字要是文字：YAML 把不带引号的 `no`、`yes`、`on`、`off` 和数字读成别的东西。",
+    en="The id of a choice must be text: YAML reads a bare `no`, `yes`, `on`, `off` or number as something else.",
+)
 _NO_TEXT = Text(
     zh="缺少 `{lang}`：两种语言都要写，不能空着。",
     en="`{lang}` is missing: write both languages, and leave neither empty.",

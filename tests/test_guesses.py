@@ -34,6 +34,8 @@ def made(node: dict, tmp_path, id: str = "02.a", text: str = "") -> Guess:
         (NUMBER | {"truth": 3}, "02.a", "needs `question`"),
         (NUMBER | {"choices": CHOICE["choices"]}, "02.a", "the others none"),
         (CHOICE | {"choices": {"a": WORDS}}, "02.a", "two `choices` at least"),
+        (CHOICE | {"choices": {"yes": WORDS, False: WORDS}}, "02.a", "must be text"),
+        (CHOICE | {"choices": {1: WORDS, 2: WORDS}}, "02.a", "must be text"),
         (NUMBER | {"hint": WORDS}, "02.a", "needs `question`"),
         (NUMBER | {"question": {"zh": "只有中文"}}, "02.a", "`en` is missing"),
         (
