@@ -1,6 +1,6 @@
 """Plots of small autograd graphs and their gradients, and of tensors that share memory."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import islice
 from math import dist
 from typing import TYPE_CHECKING
@@ -13,6 +13,7 @@ from hookedu.plots.structure import arrange, edges_behind, longest
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
     from matplotlib.text import Text
 
 # Every colour of text and lines has a contrast of at least 4.5 to white: WCAG's level AA.
@@ -87,7 +88,35 @@ def plot_graph(
     >>> [text.get_text() for text in ax.texts if "grad" in text.get_text() or "hook" in text.get_text()]
     ['.grad = 36', 'hook saw 12']
     """
-    gradients = gradients or {}
+    import matplotlib.pyplot as plt
+
+    return _plot(output, tensors, gradients or {}, ax, plt.figure)
+
+
+def graph_figure(
+    output: torch.Tensor, tensors: Mapping[str, torch.Tensor], gradients: Mapping[str, torch.Tensor]
+) -> "Figure":
+    """Return what plot_graph plots as a figure that pyplot does not know, so that no notebook shows it by itself."""
+    from matplotlib.figure import Figure
+
+    figures: list[Figure] = []
+
+    def new(figsize: tuple[float, float]) -> Figure:
+        figures.append(Figure(figsize=figsize))
+        return figures[0]
+
+    _plot(output, tensors, gradients, None, new)
+    return figures[0]
+
+
+def _plot(
+    output: torch.Tensor,
+    tensors: Mapping[str, torch.Tensor],
+    gradients: Mapping[str, torch.Tensor],
+    ax: "Axes | None",
+    new: "Callable[..., Figure]",
+) -> "Axes":
+    """Plot a graph into the Axes, or into a figure that `new` makes."""
     if output.grad_fn is None:
         raise ValueError("output has no grad_fn: it was not computed from a tensor that requires a gradient")
     edges, found = edges_behind(output, tensors)
@@ -109,7 +138,7 @@ def plot_graph(
     )
     bends = {edge: _bend(*edge, positions, step) for edge in edges}
     beside = min(max(below, *widths.values()) / 2 + 0.2, step / 2)
-    ax = _page(ax, positions, beside, max(bends.values(), default=0.0), title)
+    ax = _page(ax, new, positions, beside, max(bends.values(), default=0.0), title)
     boxes = {name: _draw_tensor(ax, positions[name], name, tensors[name], *words[name]) for name in positions}
     for source, target in edges:
         bend = bends[source, target]
@@ -140,17 +169,20 @@ def _bend(source: str, target: str, positions: Mapping[str, Position], step: flo
 
 
 def _page(
-    ax: "Axes | None", positions: Mapping[str, Position], beside: float, bend: float, title: str
+    ax: "Axes | None",
+    new: "Callable[..., Figure]",
+    positions: Mapping[str, Position],
+    beside: float,
+    bend: float,
+    title: str,
 ) -> "Axes":
     """Prepare the Axes: one unit is one inch, where there is room for that."""
-    import matplotlib.pyplot as plt
-
     xs, ys = zip(*positions.values(), strict=True)
     left, right = min(xs) - beside, max(xs) + beside
     top, bottom = min(ys) - max(0.55, bend + 0.1), max(ys) + max(0.5, bend + 0.15)
     if ax is None:
         above = 0.3 if title else 0.0
-        figure = plt.figure(figsize=(right - left, bottom - top + above))
+        figure = new(figsize=(right - left, bottom - top + above))
         ax = figure.add_axes((0, 0, 1, (bottom - top) / (bottom - top + above)))
     ax.set(xlim=(left, right), ylim=(bottom, top), aspect="equal")
     ax.set_axis_off()

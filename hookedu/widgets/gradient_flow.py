@@ -234,16 +234,11 @@ class GradientFlow(LiveWidget, module="gradient_flow"):
         }
 
     def _still(self) -> "Figure | None":
-        import matplotlib.pyplot as plt
-
-        from hookedu.plots.graph import plot_graph
+        from hookedu.plots.graph import graph_figure  # not pyplot, which a notebook sets up on its first use
 
         if self._plain is None:
             return None
-        with plt.ioff():
-            figure = plot_graph(self._graph.output, self._named, self._plain.arrived).get_figure(root=True)
-        plt.close(figure)
-        return figure
+        return graph_figure(self._graph.output, self._named, self._plain.arrived)
 
     def _release(self) -> None:
         self._last = self._plain = None

@@ -79,6 +79,21 @@ def test_twenty_runs_leave_nothing_behind(kernel):
     assert more - memory < 40  # one leaked recording per run would be 160 MB
 
 
+def test_pictures_are_shown_after_a_widget_was():
+    """Whatever comes first in a kernel: a widget's still picture leaves pyplot as it is."""
+    show = """\
+        import torch
+        from hookedu import GradientFlow
+        x = torch.ones(2, requires_grad=True)
+        loss = x.sum()
+        GradientFlow(loss, {"x": x, "loss": loss})"""
+    plot = "import matplotlib.pyplot as plt; _ = plt.plot([1, 2])"
+    cells = [nbformat.v4.new_code_cell(textwrap.dedent(code)) for code in (show, plot)]
+    notebook = nbformat.v4.new_notebook(cells=cells)
+    NotebookClient(notebook, timeout=100, kernel_name="python3").execute()
+    assert [output.output_type for output in notebook.cells[1].outputs] == ["display_data"]
+
+
 def test_two_widgets_of_one_cell_live_together(kernel):
     kernel("two = [LayerPicker(small, torch.ones(1, 2)) for _ in range(2)]")
     assert kernel("print([picker.closed for picker in two])")[0].split() == ["[False,", "False]"]
