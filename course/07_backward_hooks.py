@@ -30,16 +30,16 @@ LanguageToggle()
 # </div>
 # <div lang="en">
 #
-# You want to look at the gradient that comes back to a convolution in backward. Many old tutorials will tell you to use
-# `register_backward_hook`. The second argument that its hook receives is called `grad_input`, so it should be the
-# gradient of the **input**. Is it?
+# Suppose you want to see the gradient that reaches a convolution in backward. Many old tutorials will tell you to use
+# `register_backward_hook`. The second argument that its hook receives is called `grad_input`, so going by its name, it
+# should be the gradient of the **input**. Is it?
 #
 # Let us try it on the small net of lesson 05: a convolution with two channels, and after it a `2×2` max pool. The
 # weights of the first channel are all `1`, those of the second all `2`. The input is a `1×1×4×4` picture of ones, and
 # L1 loss compares the output with a random target.
 #
-# This convolution has only one input. The hook below prints a line `in grad_input` for each entry of `grad_input`. How
-# many lines do you expect? **Guess first.**
+# To find out, we count the entries. This convolution has only one input, and the hook below prints a line
+# `in grad_input` for each entry of `grad_input`. How many lines do you expect? **Guess first.**
 #
 # </div>
 
@@ -83,17 +83,17 @@ with warnings.catch_warnings(record=True) as caught, net[0].register_backward_ho
 #
 # 输入只有一个，钩子却打印了三行！只有第一行说的是这个输入。它是 `None`，因为这张图不需要梯度。另外两行是权重和偏置的梯度。
 #
-# 它们怎么会出现在 `grad_input` 里？你把这个旧式钩子注册在模块上，其实它挂在产生输出的那个**运算**上。而卷积作为运算，有三个输入：图、权重和偏置。
+# 它们怎么会出现在 `grad_input` 里？你把这个旧式钩子注册在模块上，其实它挂在产生输出的那个**运算**上。权重和偏置归模块所有，对运算来说却和图一样，都是输入。所以卷积作为运算，有三个输入：图、权重和偏置。
 #
 # </div>
 # <div lang="en">
 #
-# Three lines, although there is one input! Only the first line is about this input. It says `None`, because the picture
-# needs no gradient. The other two are the gradients of the weight and the bias.
+# There are three lines, although the convolution has only one input. The first line is about this input. It says
+# `None`, because the picture needs no gradient. The other two are the gradients of the weight and the bias.
 #
-# How did they get into `grad_input`? You registered the legacy hook on the module, but that is not really where it
-# sits. It sits on the **operation** that makes the output. And a convolution, as an operation, has three inputs:
-# picture, weight and bias.
+# How did these two get into `grad_input`? You registered the legacy hook on the module, but PyTorch really attaches it
+# to the **operation** that computes the output. The weight and the bias belong to the module, but for the operation
+# they are inputs, just like the picture. So a convolution, as an operation, has three inputs: picture, weight and bias.
 #
 # </div>
 #
@@ -128,15 +128,15 @@ with warnings.catch_warnings(record=True) as caught, net[0].register_backward_ho
 #
 # <div lang="zh">
 #
-# 正确的工具是 `register_full_backward_hook`。它的钩子也收到那三个参数，但这次说的是模块本身。
+# 正确的工具是 `register_full_backward_hook`。它的钩子也收到那三个参数，但这次说的是模块本身，不是里面的某个运算。
 #
 # 我们把 `6×5` 的输入送进 `Linear(5, 3)`。钩子收到的 `grad_input` 里，张量会是什么形状？**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# The right tool is `register_full_backward_hook`. Its hook takes the same three arguments, but this time they are
-# about the module itself.
+# The right tool is `register_full_backward_hook`. Its hook takes the same three arguments, but this time all of them
+# are about the module itself, and not about an operation inside it.
 #
 # We send an input of `6×5` through `Linear(5, 3)`. Which shape will the tensor in `grad_input` have? **Guess first.**
 #
@@ -170,7 +170,7 @@ with layer.register_full_backward_hook(report):
 # %% [markdown]
 # <div lang="zh">
 #
-# 梯度的形状总是和它所属的张量相同。`grad_output` 属于这一层的**输出**，所以是 `6×3`；`grad_input` 属于**输入**，所以是 `6×5`。两个都是元组，因为一层可以有几个输入和几个输出。
+# 张量里的每个数都有一个梯度，所以梯度的形状总是和它所属的张量相同。`grad_output` 属于这一层的**输出**，所以是 `6×3`；`grad_input` 属于**输入**，所以是 `6×5`。两个都是元组，因为一层可以有几个输入和几个输出。
 #
 # 「输入」「输出」说的是前向传播的方向。反向传播正好倒过来：`grad_output` 先到，再由它算出 `grad_input`。
 #
@@ -181,19 +181,20 @@ with layer.register_full_backward_hook(report):
 # </div>
 # <div lang="en">
 #
-# A gradient always has the shape of the tensor that it belongs to. `grad_input` belongs to the **input** of the layer,
-# so it is `6×5`, and `grad_output` belongs to the **output**, so it is `6×3`. Both are tuples, because a layer may have
-# several inputs and outputs.
+# A gradient holds one number for each number of the tensor that it belongs to, so it always has the same shape as that
+# tensor. `grad_input` belongs to the **input** of the layer, so it is `6×5`, and `grad_output` belongs to the
+# **output**, so it is `6×3`. Both are tuples, because a layer may have several inputs and outputs.
 #
-# Do not let the names confuse you: input and output are meant as in forward. Backward goes the other way, so
+# Do not let the names confuse you: "input" and "output" are meant as in forward. Backward goes the other way, so
 # `grad_output` arrives first, and `grad_input` is computed from it.
 #
-# The widget below takes a net of two layers through one pass, event by event. Watch `backward_pre` and `backward`,
-# which are the events of this lesson. Here `backward_pre` fires when the `grad_output` of a layer arrives, and
-# `backward` fires only when its `grad_input` is ready.
+# The widget below takes a net of two layers through forward and backward, event by event. Watch the two events of this
+# lesson: here `backward_pre` fires when the `grad_output` of a layer arrives, and `backward` fires only when the
+# `grad_input` of this layer is ready.
 #
-# **Guess first**: in backward, which layer fires `backward_pre` first, `Linear` or `Tanh`? And when the other one fires
-# its `backward_pre`, has that first layer already fired `backward`? Then step through the events and see.
+# **Guess first**: in backward, whose `backward_pre` fires first, that of `Linear` or that of `Tanh`? And when the
+# `backward_pre` of the second layer fires, has the `backward` of the first one already fired? Then step through the
+# events and see.
 #
 # </div>
 
@@ -210,14 +211,14 @@ HookTimeline(nn.Sequential(nn.Linear(5, 3), nn.Tanh()), torch.ones(6, 5, require
 # </div>
 # <div lang="en">
 #
-# `Tanh` comes first, because backward begins with the last layer. By the time `Linear` fires `backward_pre`, `Tanh`
-# has already fired `backward`. The reason is that the `grad_input` of `Tanh` becomes the `grad_output` of `Linear`,
-# so it has to be computed first.
+# `Tanh` comes first, because backward begins with the last layer. When the `backward_pre` of `Linear` fires, the
+# `backward` of `Tanh` has already fired. The reason is that the `grad_input` of `Tanh` becomes the `grad_output` of
+# `Linear`, so it has to be computed first.
 #
-# The net is a module as well, so it fires both events too. The gradient enters the net before it enters any layer
-# inside, so the `backward_pre` of the net comes before theirs. Its `backward` comes after theirs: here the net's input
-# needs a gradient, and backward has to go through all the layers before this gradient is ready. So the events of the
-# layers lie between the two events of the net.
+# The net is a module as well, so it has these two events too. The gradient enters the net before any layer inside, so
+# the `backward_pre` of the net fires before those of the layers. The `backward` of the net fires after those of the
+# layers: here the net's input needs a gradient, and backward has to go through all the layers before this gradient is
+# ready. So the layers' events lie between the two events of the net.
 #
 # </div>
 #
@@ -225,18 +226,18 @@ HookTimeline(nn.Sequential(nn.Linear(5, 3), nn.Tanh()), torch.ones(6, 5, require
 #
 # <div lang="zh">
 #
-# 前面的 `x` 都需要梯度。可是训练时，第一层的输入是数据，不需要梯度，也就没有人去算。
+# 前面的 `x` 都需要梯度。可是训练时，第一层的输入是数据。训练不改动数据，所以数据不需要梯度，也就没有人去算。
 #
 # 在这样的第一层上挂一个完整钩子，它还会触发吗？如果会，那时 `weight.grad` 写好了没有？**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# So far, `x` has needed a gradient. In training, however, the input of the first layer is data. Data need no
-# gradient, and so nobody computes one.
+# So far, `x` has needed a gradient. In training, however, the input of the first layer is data. Training does not
+# change data, so they need no gradient, and nobody computes one.
 #
-# Will a full hook on such a first layer fire at all? And if it does, will `weight.grad` have been written by then?
-# **Guess first.**
+# Will a full hook on such a first layer fire at all? If it does, will `weight.grad` have been written by then? **Guess
+# first.**
 #
 # </div>
 
@@ -301,16 +302,17 @@ handle.remove()
 #
 # Yes, the hook fires even if the input needs no gradient. As nobody computes that gradient, `grad_input` is `(None,)`,
 # and the hook has nothing to wait for. It fires as soon as `grad_output` arrives, before `weight.grad` has been
-# written. The same goes for a whole net: if its input is data, its `backward` comes before those of its layers.
+# written. The same goes for a whole net: if its input is data, the `backward` of the net fires before those of its
+# layers.
 #
-# If the input does need a gradient, the hook waits until `grad_input` is computed. By then, the `Linear` here has its
-# `weight.grad`.
+# If the input does need a gradient, the hook waits until `grad_input` is computed. By then, the `weight.grad` of this
+# `Linear` has been written.
 #
-# Sometimes such a hook waits in vain. Suppose you ask `torch.autograd.grad` for the gradient of the weight alone. Then
-# nobody computes `grad_input`, and so the hook never fires.
+# Sometimes a hook waits for `grad_input` in vain. Suppose you ask `torch.autograd.grad` for the gradient of the weight
+# alone. Then nobody computes `grad_input`, and so the hook never fires.
 #
-# A layer may also have several inputs. The bilinear layer has two. If only the first needs a gradient, you might expect
-# `None` as the entry of the second, but you get zeros.
+# The bilinear layer has two inputs. If only the first needs a gradient, you might expect `None` as the entry of the
+# second, but you get zeros.
 #
 # There may be a `None` in `grad_output` as well. The attention layer returns two tensors, but the loss uses only the
 # first. So no gradient comes back to the second, and its entry is `None`.
@@ -338,7 +340,7 @@ handle.remove()
 # On the other hand, not every input without a gradient shows as `None`. If only some of several input tensors need a
 # gradient, the entries of the other tensors are zeros.
 #
-# And do not rely on `weight.grad` being there when the hook fires.
+# And do not rely on `weight.grad` inside the hook, because it may not have been written yet when the hook fires.
 #
 # </div>
 # </div>
@@ -359,8 +361,8 @@ handle.remove()
 # </div>
 # <div lang="en">
 #
-# Have you understood the rules above? Then you can tell which shapes a full hook sees, even without registering one.
-# Let us turn that into a function.
+# If you have understood the rules above, you can tell which shapes a full hook will see, even without registering a
+# hook.
 #
 # Write `grad_shapes(layer, x)`, where `layer` is an `nn.Linear` and `x` has 2 or more dimensions. It returns two
 # tuples: the shapes that a full hook sees in `grad_input`, and those in `grad_output`. Where an entry has no gradient,
@@ -396,7 +398,7 @@ check("07.1", grad_shapes)
 #
 # 模块的反向钩子一共有三种，旧式的和完整的你已经见过。第三种是**反向前置钩子**：它在反向传播进入这一层之前触发。那时输入的梯度还没有算，所以它只收到 `grad_output`。
 #
-# 三种钩子里，谁的 `grad_input` 可信？我们把它们都挂到 7.1 节的网络上比一比。先看 `grad_output`：它有 8 个数，其中几个不是 `0`？**先猜。**
+# 三种钩子里，谁的 `grad_input` 可信？我们把它们都挂到 7.1 节的网络上比一比。先看 `grad_output`：它属于卷积的输出，所以有 8 个数，两个通道各四个。其中几个不是 `0`？**先猜。**
 #
 # </div>
 # <div lang="en">
@@ -405,8 +407,9 @@ check("07.1", grad_shapes)
 # The third is the **backward pre-hook**, which fires before backward enters the layer. At that time nobody has computed
 # the gradient of the input yet, and so this hook receives `grad_output` only.
 #
-# Which hook has a `grad_input` that you can trust? To find out, we try all three on the net of section 7.1. Begin with
-# `grad_output`: it has 8 numbers. How many of them are not `0`? **Guess first.**
+# Which of the three has a `grad_input` that you can trust? To find out, we try all of them on the net of section 7.1.
+# Begin with `grad_output`: it belongs to the output of the convolution, so it has 8 numbers, four in each of the two
+# channels. How many of them are not `0`? **Guess first.**
 #
 # </div>
 
@@ -441,24 +444,26 @@ for kind in ("backward_hook", "full_backward_hook", "full_backward_pre_hook"):
 # %% [markdown]
 # <div lang="zh">
 #
-# 三种钩子看到的 `grad_output` 都一样，8 个数里有 2 个不是 `0`，每个通道一个。`grad_input` 却只有完整钩子的可信：它只有一项，说的就是那一个输入。
+# 三种钩子看到的 `grad_output` 都一样，8 个数里有 2 个不是 `0`，每个通道一个。`grad_input` 却只有完整钩子的可信：它是只有一项的元组，说的就是那一个输入。旧式钩子的又有三项，其中两项说的不是输入；前置钩子则根本收不到。
 #
-# 这两个数为什么是 `0.5`？L1 损失在这里是两个差的平均，每个差各占一半。
+# 这两个数为什么是 `0.5`？池化在每个通道里只留下一个数，所以 L1 损失在这里是两个差的平均，每个差各占一半。
 #
-# 它们又为什么都在左上角？卷积的输出在一个通道里全是 `9`，在另一个通道里全是 `18`。数一样大时，池化在 CPU 上取第一个，梯度也就只回到那里。
+# 它们又为什么都在左上角？卷积的输出在一个通道里全是 `9`，在另一个通道里全是 `18`。数一样大时，取哪个结果都相同；池化在 CPU 上取第一个，梯度也就只回到那里。
 #
 # </div>
 # <div lang="en">
 #
 # All three hooks see the same `grad_output`: of its 8 numbers, 2 are not `0`, one in each channel. For `grad_input`,
-# however, you can trust only the full hook. There it has a single entry, and this entry is about the single input.
+# however, you can trust only the full hook. There `grad_input` is a tuple with a single entry, which belongs to the one
+# input of the layer. The legacy hook received three entries again, two of which belong to no input of the layer, and
+# the pre-hook receives no `grad_input` at all.
 #
-# Why are the two numbers `0.5`? Here the L1 loss is the mean of two differences, so each difference counts for one
-# half.
+# Why are the two numbers `0.5`? The pool returns one number for each channel. So the L1 loss here is the mean of two
+# differences, and each difference counts for one half.
 #
 # And why are they at the top left? The convolution returns `9` everywhere in one channel and `18` everywhere in the
-# other, so in each window all numbers are equal. Among equal numbers, the pool takes the first one on a CPU, and the
-# gradient returns only to that place.
+# other, so in each window all numbers are equal. Any of them would do, because the pool returns the same value
+# whichever it takes. On a CPU it takes the first one, and the gradient returns only to the place that was taken.
 #
 # </div>
 
@@ -475,8 +480,8 @@ for kind in ("backward_hook", "full_backward_hook", "full_backward_pre_hook"):
 # <div lang="en">
 #
 # How does the pool choose? You could not see it, because so far all numbers in a window were equal. So this time we
-# take a picture of random numbers. With `return_indices=True`, `F.max_pool2d` even tells us which number it took from
-# each window.
+# take a picture of random numbers. To compare, we also need the places that the pool chose, and with
+# `return_indices=True`, `F.max_pool2d` returns them as well.
 #
 # **Guess first**: are the places where `grad_output` is not `0` the same as those from which the pool took its
 # numbers?
@@ -513,14 +518,14 @@ for ax, (name, values) in zip(axes, seen.items(), strict=True):
 # %% [markdown]
 # <div lang="zh">
 #
-# 就是那些位置。图里的粗线隔出 4 个窗口，每个窗口只有一个赢家，梯度 `1` 全归它。其余的数没有传下去，影响不了损失，所以它们的梯度都是 `0`。
+# 就是那些位置。图里的粗线隔出 4 个窗口，每个窗口只有一个赢家，就是最大的那个数，梯度 `1` 全归它。其余的数没有传下去，影响不了损失，所以它们的梯度都是 `0`。
 #
 # </div>
 # <div lang="en">
 #
-# Yes, the places are the same. In the picture, the thick lines mark 4 windows. Each window has one winner, which gets
-# the whole gradient of `1`. The other numbers were not passed on and had no influence on the loss, so their gradient
-# is `0`.
+# Yes, the places are the same. In the picture, the thick lines mark 4 windows. Each window has one winner, its largest
+# number, which gets the whole gradient of `1`. The other numbers were not passed on and had no influence on the loss,
+# so their gradient is `0`.
 #
 # </div>
 #
@@ -542,7 +547,8 @@ for ax, (name, values) in zip(axes, seen.items(), strict=True):
 # <div lang="en">
 #
 # A max pool picks its winners in forward. With that it has also decided where the gradient will come back, because each
-# window hands it only to its winner. So you can tell these places from the maps alone, before backward has run.
+# window hands the gradient only to its winner. So you can tell these places from the maps alone, before backward has
+# run.
 #
 # Write `pool_mask(features, size)`, which marks these places. It gets `features`, the maps before the pool (batch,
 # channel, height, width), and `size`, the side of a window. It returns a `torch.bool` tensor with the same shape as
@@ -581,7 +587,7 @@ check("07.2", pool_mask)
 #
 # 换掉哪一个，有什么区别吗？我们先把 `grad_input` 换成零，再把 `grad_output` 换成零。例子里的权重全是 `1`，`x` 是 `6×5`，全是 `2`，损失是输出的和。
 #
-# 没有钩子时，`weight.grad` 里的数都是 `12`。把 `grad_input` 换成零以后，它们是多少？**先猜。**
+# 损失是输出的和，所以一个权重的梯度，就是和它相乘的那些输入之和。这样的输入在 6 行里各有一个，都是 `2`。所以没有钩子时，`weight.grad` 里的数都是 `12`。把 `grad_input` 换成零以后，它们是多少？**先猜。**
 #
 # </div>
 # <div lang="en">
@@ -589,9 +595,13 @@ check("07.2", pool_mask)
 # A backward hook can do more than look. If it returns a tuple, it replaces gradients: a full hook replaces
 # `grad_input`, and a pre-hook replaces `grad_output`.
 #
-# Does it matter which of them you replace? Let us put zeros first into `grad_input`, and then into `grad_output`. We
+# Does it matter which of the two you replace? Let us put zeros first into `grad_input`, and then into `grad_output`. We
 # take a layer whose weights are all `1`, an `x` of `6×5` that holds `2` everywhere, and the sum of the outputs as the
-# loss. Without a hook, each number in `weight.grad` is `12`. What is it once `grad_input` is zero? **Guess first.**
+# loss.
+#
+# With the sum as the loss, the gradient of a weight is the sum of the inputs that this weight is multiplied by. There
+# is one such input in each of the 6 rows, and each is `2`. So without a hook, each number in `weight.grad` is `12`.
+# What is it once a full hook has put zeros into `grad_input`? **Guess first.**
 #
 # </div>
 
@@ -641,13 +651,13 @@ with layer.register_full_backward_pre_hook(stop_early):
 # </div>
 # <div lang="en">
 #
-# If you change `grad_input`, you change only what flows on to earlier layers. In this call, the layer's own weights
-# get their gradient from `grad_output`, so it is still `12`. To change the gradient of the weights too, change
-# `grad_output` in a pre-hook.
+# If you change `grad_input`, you change only what flows on to earlier layers. In this call, the gradient of the layer's
+# own weights is computed from `grad_output`, which you did not change, and so its numbers are still `12`. To change the
+# gradient of the weights too, change `grad_output` in a pre-hook.
 #
-# It is different if a layer runs twice in one forward pass, as in `layer(layer(x))`. There the `grad_input` of the
-# second call is the `grad_output` of the first. If you make it zero, you also take away what the weights would have
-# got from the first call.
+# It is different if a layer runs twice in one forward pass, as in `layer(layer(x))`. Then the `grad_input` of the
+# second call is the `grad_output` of the first. If you make it zero, the weights also lose the gradient that they would
+# have got from the first call.
 #
 # </div>
 # </div>
@@ -657,18 +667,20 @@ with layer.register_full_backward_pre_hook(stop_early):
 #
 # <div lang="zh">
 #
-# 假如你想看每个模块的梯度，也不必一个一个地挂钩子：和 6.10 节一样，反向传播也有全局钩子。它收到的 `grad_input` 和 `grad_output`，和模块自己的完整钩子收到的一样。
+# 假如你想看每个模块的梯度，也不必一个一个地挂钩子：和 6.10 节一样，反向传播也有全局钩子，只要一个，就对每个模块都触发。它收到的 `grad_input` 和 `grad_output`，和模块自己的完整钩子收到的一样。
 #
 # **先猜一猜**下面两件事。你用 `layer(input=x)` 按关键字传入 `x`，`grad_input` 里会有什么？还有，前向前置钩子可以只返回一个张量，不写成元组，反向钩子也可以吗？
 #
 # </div>
 # <div lang="en">
 #
-# Suppose you want to see the gradients of every module. You need not register a hook on each: as in section 6.10, there
-# are global hooks for backward too. They receive `grad_input` and `grad_output` just as a module's own full hook does.
+# Suppose you want to see the gradients of every module. You need not register a hook on each of them: as in section
+# 6.10, there are global hooks for backward too, and a single one fires for every module. It receives the same
+# `grad_input` and `grad_output` as a module's own full hook.
 #
-# **Guess first**, about two things. What is in `grad_input` when you pass `x` by keyword, as in `layer(input=x)`? And a
-# forward pre-hook may return a single tensor instead of a tuple. May a backward hook do that, too?
+# **Guess first**, about two things. The first: what is in `grad_input` when you pass `x` by keyword, as in
+# `layer(input=x)`? The second is about what a hook may return. A forward pre-hook may return a single tensor instead of
+# a tuple. May a backward hook do that, too?
 #
 # </div>
 
@@ -710,7 +722,7 @@ with register_module_full_backward_hook(lambda module, grad_input, _: grad_input
 #
 # 你按关键字传入 `x` 时，`grad_input` 是空的，因为它只管位置参数。
 #
-# 两种钩子能返回的东西也不同。前向前置钩子返回的单个张量，PyTorch 会包成元组。反向钩子返回单个张量时，PyTorch 却把它当成元组，一行算一项。这里的张量有 `6` 行，而元组本该只有一项，于是报错。
+# 两种钩子能返回的东西也不同。前向前置钩子返回的单个张量，PyTorch 会包成元组。反向钩子返回单个张量时，PyTorch 却把它当成元组，一行算一项。这里的张量有 `6` 行，而这一层只有一个输入，元组本该只有一项，于是报错。
 #
 # 完整钩子对模块的输出也有要求。许多语言模型返回的不是张量，而是字典或数据类（dataclass），那会怎样？我们在一个返回字典的模块上挂完整反向钩子，做一次反向传播。钩子会触发几次？**先猜。**
 #
@@ -720,12 +732,13 @@ with register_module_full_backward_hook(lambda module, grad_input, _: grad_input
 # If you pass `x` by keyword, `grad_input` is empty, because it covers positional arguments only.
 #
 # The two kinds of hooks also differ in what they may return. If a forward pre-hook returns a single tensor, PyTorch
-# wraps it into a tuple. If a backward hook does so, PyTorch takes the tensor for a tuple in which each row is an entry.
-# Here it has `6` rows, where one entry is wanted, and so PyTorch raises an error.
+# wraps it into a tuple. If a backward hook returns one, PyTorch treats the tensor itself as the tuple and counts each
+# row as an entry. The tensor here has `6` rows, but the layer has one input, so one entry is wanted, and PyTorch raises
+# an error.
 #
-# A full hook also asks something of the output. Many language models return a dictionary or a dataclass instead of a
-# tensor. What then? We attach a full backward hook to a module that returns a dictionary, and run backward once. How
-# often will the hook fire? **Guess first.**
+# Whether a full hook works also depends on the output of the module. Many language models return a dictionary or a
+# dataclass instead of a tensor. To see what happens then, we attach a full backward hook to a module that returns a
+# dictionary, and run backward once. How often will the hook fire? **Guess first.**
 #
 # </div>
 
@@ -776,7 +789,7 @@ print(textwrap.fill(f"{caught[0].category.__name__}: {caught[0].message}", 90))
 #
 # <div lang="zh">
 #
-# 有时你只想看什么支持一个判断，不想看什么反对它。那就让反向传播在 ReLU 那里只放过正的梯度。
+# 梯度为正的数支持一个判断，因为它变大，判断就更有把握。想只看什么支持判断，就让反向传播在 ReLU 那里只放过正的梯度。
 #
 # 写 `guided_relu(model)`，返回所有句柄的列表。此后在反向传播时，`model` 里的每个 `nn.ReLU` 只放过正的梯度，负的变成 `0`。
 #
@@ -788,8 +801,8 @@ print(textwrap.fill(f"{caught[0].category.__name__}: {caught[0].message}", 90))
 # </div>
 # <div lang="en">
 #
-# Suppose you want to see only what speaks for a decision, and nothing against it. Then you let only positive gradients
-# pass back through each ReLU.
+# Numbers with a positive gradient speak for a decision, because it would get stronger if they grew. To see only these,
+# you let only positive gradients pass back through each ReLU.
 #
 # Write `guided_relu(model)`, which sets this up and returns all handles in a list. After the call, every `nn.ReLU` in
 # `model` passes only positive gradients in backward, and negative ones become `0`.
@@ -832,7 +845,7 @@ check("07.3", guided_relu)
 #
 # 许多现成的模型用 `nn.ReLU(inplace=True)`。它为了省内存，直接改写前一层的输出。
 #
-# 这时完整钩子还能用吗？我们挂一个什么也不做的完整钩子，先挂在 ReLU 前面的那一层上，再挂在 ReLU 自己身上。哪里会报错？**先猜。**
+# 这时完整钩子还能用吗？为了让报错怪不到钩子做的事，我们挂一个什么也不做的完整钩子，先挂在 ReLU 前面的那一层上，再挂在 ReLU 自己身上。哪里会报错？**先猜。**
 #
 # </div>
 # <div lang="en">
@@ -840,8 +853,9 @@ check("07.3", guided_relu)
 # Many ready-made models use `nn.ReLU(inplace=True)`, which saves memory by overwriting the output of the layer before
 # it.
 #
-# Can a full hook cope with that? We attach one that does nothing at all, first to the layer before the ReLU, then to
-# the ReLU itself. Where will there be an error? **Guess first.**
+# Can a full hook cope with that? If there is an error, it should not come from what our hook does, so we take one that
+# does nothing at all. We attach it first to the layer before the ReLU, then to the ReLU itself. Where will there be an
+# error? **Guess first.**
 #
 # </div>
 
@@ -875,23 +889,25 @@ for inplace, kind, place in ((False, full, 0), (True, full, 0), (True, full, 1),
 #
 # 完整钩子什么也不做，却在两处都崩溃了，反向前置钩子也一样。这是怎么回事？
 #
-# PyTorch 要知道梯度什么时候经过一层的边界。为此，它把这一层的输入和输出都换成了视图（view），视图和原来的张量共享内存。它又不允许就地改写这种视图，就地 ReLU 却偏要改写，于是报错。
+# PyTorch 要知道梯度什么时候经过一层的边界。为此，它让这一层的输入和输出都经过自己的一个函数，换成视图（view）。视图和原来的张量共享内存，历史里却多了这个函数。就地改写会重写历史，这个函数就丢了，所以 PyTorch 不允许。就地 ReLU 却偏要改写，于是报错。
 #
 # 张量钩子不需要视图，所以你可以换一个办法：挂一个前向钩子，在里面给输出挂张量钩子。为了比较，我们也调用 `retain_grad`。两个里面，谁给出的梯度和没有就地操作时一样？**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# The full hook crashes in both places, although it does nothing, and a backward pre-hook crashes as well. What goes
-# wrong?
+# With the full hook the run crashes in both places, although the hook does nothing, and with a backward pre-hook it
+# crashes as well. What goes wrong?
 #
-# Such a hook is about a whole layer, so PyTorch has to notice when a gradient crosses the border of this layer. For
-# that, it turns the inputs and outputs of the layer into views, which share memory with the original tensors. It
-# forbids changing these views in place, and that is just what the in-place ReLU tries to do.
+# Such a hook watches a whole layer, so PyTorch has to notice when a gradient crosses the border of this layer. For
+# that, it passes the inputs and outputs of the layer through a function of its own, which turns them into views. A view
+# shares its memory with the original tensor, but it has a history of its own, and this history now contains PyTorch's
+# function. A change in place would rewrite the history, and the function would be lost. That is why PyTorch forbids it,
+# and it is just what the in-place ReLU tries to do.
 #
 # A tensor hook needs no view, so it offers a way out: you use a forward hook, and let it register a tensor hook on the
-# output. For comparison, we also call `retain_grad`. Which of the two gives the gradient that the net has without the
-# in-place operation? **Guess first.**
+# output. For comparison, we also call `retain_grad` on the output. Which of the two gives the gradient that the net has
+# without the in-place operation? **Guess first.**
 #
 # </div>
 
@@ -946,7 +962,7 @@ print("in place, retain_grad:   ", retained, torch.equal(retained, wanted))
 #
 # <div lang="zh">
 #
-# 还有一个陷阱。有些层的输出本身就是视图，例如 `nn.Flatten`，在那里连张量钩子也可能落空，而且没有任何报错。
+# 还有一个陷阱。有些层的输出本身就是视图，例如 `nn.Flatten`。下一层若是就地的，连张量钩子也可能落空，而且没有任何报错。
 #
 # 这是因为，有人就地改写视图时，PyTorch 会重写它的历史，先前挂上的张量钩子却留在旧的历史里。经过改写的梯度走新的历史，到不了这个钩子。
 #
@@ -955,12 +971,12 @@ print("in place, retain_grad:   ", retained, torch.equal(retained, wanted))
 # </div>
 # <div lang="en">
 #
-# One trap is left. Some layers, such as `nn.Flatten`, return a view themselves, and there even the tensor hook may
-# fail, with no error to warn you.
+# One trap is left. Some layers, such as `nn.Flatten`, return a view themselves. If the next layer works in place, even
+# the tensor hook may then never fire, and no error warns you.
 #
-# What happens there? When a view is changed in place, PyTorch rewrites its history. A tensor hook that was registered
+# Why does it not fire? When a view is changed in place, PyTorch rewrites its history. A tensor hook that was registered
 # before the change stays behind in the old history. But the gradient that passes through the change goes by the new
-# one, and so it never reaches this hook.
+# history, and so it never reaches this hook.
 #
 # So let the forward hook return `output.clone()` for such a layer. Then the in-place operation overwrites the copy, the
 # view stays as it was, and the hook fires as usual.
@@ -986,11 +1002,12 @@ print("in place, retain_grad:   ", retained, torch.equal(retained, wanted))
 # <div lang="en">
 #
 # You want to see the gradient at the output of a `Linear`, but an in-place ReLU follows. There a full backward hook
-# fails, while a tensor hook still works, as you have just seen. So let us turn it into a tool that you can use again
-# and again.
+# fails, while a tensor hook still works, as you have just seen. So let us turn the tensor hook into a tool that you can
+# use again and again.
 #
-# Write `watch_output(layer, seen)`, which begins to watch a layer and returns a handle. From then on, each backward pass appends the gradient of the output of `layer` to the end of the list `seen`, just as it is.
-# You need no `clone()` here, because the output of `layer` is no view.
+# Write `watch_output(layer, seen)`, which begins to watch a layer and returns a handle. From then on, each backward
+# pass appends the gradient of the output of `layer` to the end of the list `seen`, just as it is. You need no `clone()`
+# here, because the output of `layer` is no view.
 #
 # - Append every gradient, even if it is all zeros, because that is worth knowing too.
 # - You only watch, so the outputs and the gradients that flow through stay unchanged.
@@ -1024,16 +1041,16 @@ check("07.4", watch_output)
 #
 # <div lang="zh">
 #
-# 现在用完整钩子来量一件事：梯度往回穿过一个小的卷积网络时，还剩下多少？我们给每一层挂一个完整钩子，记下 `grad_input` 里不是 `0` 的占多少。做一次反向传播，就看得出每种层的规则。
+# 梯度是 `0` 的地方，前面的层从中学不到什么。那么梯度往回穿过一个小的卷积网络时，还剩下多少？这可以用完整钩子来量。我们给每一层挂一个完整钩子，记下 `grad_input` 里不是 `0` 的占多少。做一次反向传播，就看得出每种层放过多少。
 #
 # **先猜一猜**：梯度往回穿过一个 `2×2` 的最大池化之后，最多还有多少不是 `0`？穿过卷积之后呢？
 #
 # </div>
 # <div lang="en">
 #
-# Now we use full hooks to measure something. How much of a gradient survives its way back through a small convolutional
-# net? We put a hook on every layer and let it note the share of `grad_input` that is not `0`. After a single backward
-# pass, you can see the rule of each kind of layer.
+# Where a gradient is `0`, the layers before it learn nothing from it. So how much of a gradient survives its way back
+# through a small convolutional net? Full hooks can measure this. We put one on every layer and let it note the share of
+# `grad_input` that is not `0`. A single backward pass is enough to see how much each kind of layer lets through.
 #
 # **Guess first**: once the gradient has gone back through a `2×2` max pool, how much of it can still be different
 # from `0`? And after a convolution?
@@ -1077,9 +1094,9 @@ print("share that comes back through a pool is at most 1/4:", most <= 0.25)
 #
 # <div lang="zh">
 #
-# 图里看得到每种层的规则：穿过池化，最多剩四分之一不是 `0`，ReLU 再减去一些，卷积又把梯度摊到几乎所有的位置。
+# 图里看得到每种层的规则：池化的每个窗口只有一个赢家，所以最多剩四分之一不是 `0`；ReLU 再减去一些；卷积又把梯度摊到几乎所有的位置，因为每个输入都参与许多输出。
 #
-# 为什么只是「几乎」？穿过卷积之后仍是 `0` 的位置，多半在下边和右边的边缘。前向传播时，那里的数只传到某些行和列，而这些行和列会被后面的池化丢掉，所以那里的数影响不了损失。
+# 为什么只是「几乎」？仍是 `0` 的位置，多半在下边和右边的边缘。那里的数只传到某些行和列，而这些行和列会被后面的池化丢掉，所以影响不了损失。
 #
 # 最后一个问题来自微调：一层要继续学，它前面的层却不该再动。按 7.6 节，让完整钩子把 `grad_input` 换成零，似乎就够了。可是钩子也可以返回 `(None,)`，那样就根本没有梯度从这一层往回流。（单独返回一个 `None`，什么也不改。）
 #
@@ -1088,18 +1105,18 @@ print("share that comes back through a pool is at most 1/4:", most <= 0.25)
 # </div>
 # <div lang="en">
 #
-# The picture shows the rule of each kind of layer. At most a quarter comes back through a pool, and a ReLU removes some
-# more. Then a convolution spreads the gradient over nearly all places again.
+# The picture shows the rule of each kind of layer. At most a quarter comes back through a pool, because only one number
+# in four is a winner. A ReLU removes some more. Then a convolution spreads the gradient over nearly all places again,
+# because each of its inputs has a part in many outputs.
 #
-# Why only nearly? The places that are still `0` after a convolution lie mostly along the bottom and the right edge. In
-# forward, the numbers there reach only rows and columns that a later pool drops, and so they have no influence on the
-# loss.
+# Why only nearly? The places that stay `0` lie mostly along the bottom and right edges: numbers there reach only rows
+# and columns that a later pool drops, and have no influence on the loss.
 #
 # The last question comes from fine-tuning. You want one layer to go on learning, while the layers before it do not
-# move. After section 7.6, it seems to be enough that a full hook puts zeros into `grad_input`. But the hook may also
-# return `(None,)`, and then no gradient at all flows on from this layer. (A plain `None` changes nothing.)
+# move. After section 7.6, it seems enough that a full hook puts zeros into `grad_input`. But the hook may also return
+# `(None,)`, and then no gradient at all flows on from this layer. (A plain `None` changes nothing.)
 #
-# Does it matter which you choose? We try both for 5 steps of training with AdamW, which has weight decay. When will the
+# Does it matter which it returns? We try both for 5 steps with AdamW, which has weight decay. In which case will the
 # weight of the first layer move? **Guess first.**
 #
 # </div>
@@ -1146,8 +1163,8 @@ for title, returns in (("zeros", torch.zeros_like), ("None", lambda grad: None))
 # </div>
 # <div lang="en">
 #
-# A gradient of zeros does not keep a weight still. The optimizer sees a gradient and applies weight decay all the
-# same, and here the weight moved by 0.0285. It skips parameters whose `.grad` is `None`.
+# A gradient of zeros does not keep a weight still. The optimizer sees a gradient and applies weight decay all the same,
+# and here the weight moved by 0.0285. But it skips every parameter whose `.grad` is `None`.
 #
 # So to keep earlier layers where they are, return `(None,)` or set `requires_grad_(False)`.
 #
@@ -1261,7 +1278,7 @@ check("07.5", stop_gradient)
 #
 # Captum 是一个解释神经网络的库。它的 `GuidedBackprop` 做的就是练习 07.3 的事，只是绕过 ReLU 的捷径也一并截断。
 #
-# 它没有用完整反向钩子，用的是你在 7.8 节见过的办法：先在层上挂一个前向钩子，等层运行了，再由它给输出挂上张量钩子。对输入也照样做，只是改由前向前置钩子来挂。想看它怎么写，就在源代码里搜索 `_register_backward_hook`。
+# 遇到就地的 ReLU，它也要能用，所以它没有用完整反向钩子，用的是你在 7.8 节见过的办法：先在层上挂一个前向钩子，等层运行了，再由它给输出挂上张量钩子。对输入也照样做，只是改由前向前置钩子来挂。想看它怎么写，就在源代码里搜索 `_register_backward_hook`。
 #
 # 下面是你到目前为止的进度。
 #
@@ -1271,8 +1288,9 @@ check("07.5", stop_gradient)
 # Captum is a library that explains what neural networks do. Its `GuidedBackprop` does the same as exercise 07.3,
 # except that it cuts shortcuts around a ReLU as well.
 #
-# It works without a full backward hook. Instead it uses the method of section 7.8: a forward hook sets a tensor hook
-# on the output, and a forward pre-hook sets one on the input. To see how that is written, search its source for
+# Captum does this without a full backward hook, because its method should also work with in-place ReLUs. So it uses
+# what you saw in section 7.8: a forward hook sets a tensor hook on the output. In the same way, a forward pre-hook sets
+# one on the input. To read how a much-used library writes such hooks, search the source of Captum for
 # `_register_backward_hook`.
 #
 # Below you see your progress so far.
