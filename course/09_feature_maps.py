@@ -32,9 +32,9 @@ LanguageToggle()
 # <div lang="en">
 #
 # What does a network see in a picture? AlexNet begins with a convolution, which computes a **feature map** for each of
-# its channels. That is a grid of numbers, positive in some places and negative in others, and it shows where in the
-# picture the channel responds, and how strongly. In this lesson we take feature maps out of networks with hooks, draw
-# them, and learn how to judge them.
+# its channels. A feature map is a grid of numbers, positive in some places and negative in others. It shows where in
+# the picture the channel responds, and how strongly. In this lesson we take feature maps out of networks with hooks,
+# draw them, and learn how to judge them.
 #
 # As input we take a photograph of Grace Hopper. AlexNet is usually trained on square pictures, `224` pixels wide and
 # high, so we resize and crop the photograph to this size, and normalise it.
@@ -66,17 +66,20 @@ _ = plt.axis("off")
 #
 # 你想把一个输出留到以后再看，钩子该怎样留它？我们试三种看上去差不多的办法。第一个卷积上的前向钩子把同一个输出留下三份，分别用 `detach()`、`detach().cpu()` 和 `detach().clone()`。等整个模型运行完，我们再来看这三份。
 #
-# 怎么知道一份有没有走样？看负数就行，因为随机的卷积给出的数，大约有一半是负的。那么留下的这三份里，哪几份里还有负数？**先猜。**
+# 怎么知道一份有没有走样？看负数就行。随机的卷积给出的数，大约有一半是负的，而接着运行的 ReLU 会把负数变成 `0`。所以运行完以后，哪一份里没有负数，哪一份就被改写过。那么留下的这三份里，哪几份里还有负数？**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# You want to look at an output later. How should your hook keep it? Let us try three ways that look much the same. A
-# forward hook on the first convolution keeps the same output with `detach()`, with `detach().cpu()` and with
-# `detach().clone()`. We let the whole model run, and only then look at all three.
+# A hook sees an output while the model is still running, but you want to look at this output later. How should your
+# hook keep it? Let us try three ways that look much the same. A forward hook on the first convolution keeps the same
+# output with `detach()`, with `detach().cpu()` and with `detach().clone()`. We let the whole model run, and only then
+# look at all three.
 #
-# How can we tell whether a version is still what it was? By its negative numbers: about half of the numbers that a
-# random convolution returns are negative. Which of the three that we kept still hold negative numbers? **Guess first.**
+# How can we tell whether a version is still what it was? By its negative numbers. About half of the numbers that a
+# random convolution returns are negative, and the ReLU that runs next sets these to `0`. So if a version has no
+# negative numbers when the run is over, it has been overwritten. Which of the three versions still hold negative
+# numbers then? **Guess first.**
 #
 # </div>
 
@@ -115,21 +118,19 @@ for ax, way in zip(axes, ("detach()", "detach().clone()"), strict=True):
 #
 # 为什么？`detach()` 剪断的是计算图，它给出的张量仍和 `output` 在同一块内存里（3.8 节）。接着运行的是 `ReLU(inplace=True)`，它就在这块内存里把负数改成 `0`，我们留下的那份也就跟着变了。
 #
-# `cpu()` 为什么也帮不上忙？张量不在 CPU 上时，例如在 GPU 上，它才会复制，而我们的张量本来就在 CPU 上。所以在 GPU 上对的代码，换一台机器就可能错。
+# `cpu()` 为什么也帮不上忙？张量不在 CPU 上时，例如在 GPU 上，它才会复制，拷贝谁也改写不了。而我们的张量本来就在 CPU 上。所以在 GPU 上对的代码，换一台机器就可能错。
 #
 # </div>
 # <div lang="en">
 #
-# Only `clone()` kept the output as it was at that moment. In the other two versions, not a single negative number is
-# left.
+# Only `clone()` kept the output as it was when the hook ran. The other two versions have no negative numbers left.
 #
-# Why? `detach()` cuts its result off from the graph, but the memory is still that of `output` (section 3.8). The next
-# layer, `ReLU(inplace=True)`, turns the negatives into `0` right there in that memory. So what we kept has changed,
-# too.
+# Why? `detach()` cuts its result off from the graph, but the result stays in the memory of `output` (section 3.8). The
+# next layer, `ReLU(inplace=True)`, turns the negatives into `0` right there. So what we kept has changed, too.
 #
-# Why does `cpu()` not help? If a tensor is not on the CPU, for example on a GPU, `cpu()` has to copy it, and the copy
-# is safe. But our tensor was on the CPU already, so nothing was copied. Code that was right on a GPU may be wrong
-# elsewhere.
+# Why does `cpu()` not help? If a tensor is not on the CPU, for example on a GPU, `cpu()` copies it, and no layer
+# overwrites the copy. But our tensor was on the CPU already, so nothing was copied. This is why code that keeps the
+# right numbers on a GPU may keep wrong ones elsewhere.
 #
 # </div>
 #
@@ -149,8 +150,8 @@ for ax, way in zip(axes, ("detach()", "detach().clone()"), strict=True):
 # Neither `detach()` nor `cpu()` makes a backup. What `detach()` returns shares its memory with the output. `cpu()`
 # copies nothing either if the tensor is on the CPU already.
 #
-# No exception is raised, and only two signs give it away: the negatives are missing, and `_version` is `1` instead of
-# `0`. To keep the numbers of that moment, write `output.detach().clone()` inside the hook.
+# No exception is raised, and only two signs show that the numbers changed: the negatives are missing, and `_version` is
+# `1` instead of `0`. To keep the numbers of that moment, write `output.detach().clone()` inside the hook.
 #
 # </div>
 # </div>
@@ -173,8 +174,9 @@ for ax, way in zip(axes, ("detach()", "detach().clone()"), strict=True):
 # this shape, `tuple(module.weight.shape)`.
 #
 # To say which version is right, we need the true outputs to compare with. They come from a first run with every
-# `inplace` set to `False`, in which no ReLU overwrites anything. Then we set it back to `True` and run once more, with
-# the same weights and the same input. For how many of the five convolutions is `detach()` right? **Guess first.**
+# `inplace` set to `False`, in which no ReLU overwrites anything. Then we set every `inplace` back to `True` and run
+# once more, with the same weights and the same input. For how many of the five convolutions will the version of
+# `detach()` still be the true output? **Guess first.**
 #
 # </div>
 
@@ -212,13 +214,14 @@ for shape, [(detached, cloned)] in groups.items():  # one call in each group
 # %% [markdown]
 # <div lang="zh">
 #
-# `detach()` 留下的五组全都不对，因为在 AlexNet 里，每个卷积后面都紧跟着一个就地的 ReLU。`clone()` 留下的五组则全对。
+# `detach()` 留下的五组全都不对，因为在 AlexNet 里，每个卷积后面都紧跟着一个就地的 ReLU。`clone()` 留下的五组则全对，因为拷贝有自己的内存，ReLU 碰不到。
 #
 # </div>
 # <div lang="en">
 #
 # Not one of the five outputs kept by `detach()` is right, because in AlexNet an in-place ReLU follows each convolution
-# and overwrites what it returned. The five outputs kept by `clone()` are all right.
+# and overwrites what it returned. The five outputs kept by `clone()` are all right, because a copy has memory of its
+# own, which no ReLU touches.
 #
 # </div>
 
@@ -307,8 +310,8 @@ check("09.1", conv_groups)
 # the end it runs `relu` once more.
 #
 # From every layer we keep the output twice, once with `detach()` alone and once with `clone()` as well. If the two
-# differ when the block has finished, something has overwritten the first. Is the version with `detach()` alone wrong
-# for any layer? **Guess first**, and then see how often the hook of each layer reports.
+# versions differ when the block has finished, something has overwritten the version without `clone()`. For which layer,
+# if any, will they differ? **Guess first**, and then see how often the hook of each layer reports.
 #
 # </div>
 
@@ -344,18 +347,19 @@ print("bn2 as kept by detach() equals bn2 + identity:", torch.equal(detached, cl
 # %% [markdown] tags=["F15", "F27"]
 # <div lang="zh">
 #
-# 只有 `bn2` 错了。它运行完以后，`+=` 加上 `identity`，把和写进了同一块内存，所以我们留下的已经不是 `bn2` 的输出，而是这个和。其他几层都对，因为没有谁再就地改它们的输出。
+# 只有 `bn2` 的两份不一样。它运行完以后，`+=` 加上 `identity`，把和写进了同一块内存，所以 `detach()` 留下的已经不是 `bn2` 的输出，而是这个和。其他几层的两份都一样，因为没有谁再就地改它们的输出。
 #
-# 你注意到 `relu` 的钩子了吗？它报告了 2 次，其他的各报告一次。
+# 你注意到 `relu` 的钩子了吗？它报告了 2 次，因为这个块在两处调用同一个 `relu`；其他的各报告一次。
 #
 # </div>
 # <div lang="en">
 #
-# Only `bn2` is wrong. After it had run, `+=` added `identity` and wrote the sum into the same memory. So what we kept
-# there is no longer the output of `bn2` but this sum. The other layers are right, because nothing changes their outputs
-# in place.
+# Only for `bn2` do the two versions differ. After `bn2` had run, `+=` added `identity` and wrote the sum into the same
+# memory. So what `detach()` kept of `bn2` is no longer its output but this sum. For the other layers the two versions
+# are the same, because nothing changes their outputs in place.
 #
-# And did you notice the hook on `relu`? It reports 2 times, while the others report once each.
+# And did you notice the hook on `relu`? It reports 2 times, because the block calls the same `relu` in two places. The
+# others report once each.
 #
 # </div>
 #
@@ -401,7 +405,7 @@ print("bn2 as kept by detach() equals bn2 + identity:", torch.equal(detached, cl
 #
 # 随机的权重没有学过什么，所以从这里起，我们换一个训练过的小网络。它看的小图由 `Shapes` 现场画出，每张图上有一个形状，一共 6 类。`load_model()` 给出的网络认得出这些形状。
 #
-# 这个网络的特征图该怎样画？要把数画成颜色，先得定下多大的数算暗，多大的数算亮，这就是尺子。
+# 这个网络的特征图该怎样画？要把数画成颜色，先得定下哪个数最暗，哪个数最亮，这就是尺子的两端。
 #
 # 我们比较两种画法。`block3` 的 ReLU 有 48 张特征图，我们把其中 12 张画成两行。在上面一行，每张图各用自己的尺子，从它的最小值到最大值。在下面一行，所有的图共用一把，从 0 到整层的最大值。
 #
@@ -414,15 +418,15 @@ print("bn2 as kept by detach() equals bn2 + identity:", torch.equal(detached, cl
 # `Shapes`: each of them shows one shape, out of 6 classes. The network from `load_model()` has learned to recognise
 # these shapes.
 #
-# How should we draw the maps of this network? To turn numbers into colours, we have to decide which number is dark and
-# which is bright. That is what a scale does.
+# How should we draw the maps of this network? To turn numbers into colours, we first have to decide which number gets
+# the darkest colour and which the brightest. These two numbers are the ends of a scale.
 #
 # We compare two ways. The ReLU of `block3` has 48 maps, and we draw 12 of them in two rows. In the upper row each map
 # has a scale of its own, from its smallest value to its largest. In the lower row all maps share one scale, from 0 to
 # the largest value of the layer.
 #
-# Red frames mark the brightest and the dimmest map of the layer. The largest value of the one is 3.70, and that of the
-# other just 0.02. What do you expect in the upper row: will the map with 0.02 look dimmer?
+# Red frames mark the brightest and the dimmest map of the layer. The largest value of the brightest map is 3.70, and
+# that of the dimmest just 0.02. What do you expect in the upper row: will the map with 0.02 look dimmer?
 #
 # </div>
 
@@ -464,7 +468,7 @@ for channel in ends.values():
 #
 # 不会。在上面一行里，两个红框里最亮的地方一样亮，因为每张图的最大值都画成黄色，亮度都是 1。只有下面一行画出了 0.02 那张本来的样子：整张都是暗的。
 #
-# 用哪种尺子，要看你想知道什么。想比较通道，就用同一把尺子。想看清一张图自己的花纹，可以单独给它一把，但要说明。`plot_feature_maps` 默认整层共用一把，写上 `per_map=True` 就每张各用一把。
+# 用哪种尺子，要看你想知道什么。想比较通道，就用同一把尺子，这样更亮的地方数一定更大。想看清一张图自己的花纹，可以单独给它一把，但要说明，因为它的亮暗不能再和别的图比。`plot_feature_maps` 默认整层共用一把，写上 `per_map=True` 就每张各用一把。
 #
 # </div>
 # <div lang="en">
@@ -473,8 +477,9 @@ for channel in ends.values():
 # There each map has a scale of its own, so its largest value is drawn in yellow, with brightness 1, however small that
 # value is. To see that this map is really dark all over, you have to look at the lower row.
 #
-# Which scale to use depends on what you want to know. To compare channels, use one scale for all. To study the pattern
-# within a single map, you may give it a scale of its own, but then say so.
+# Which scale to use depends on what you want to know. To compare channels, use one scale for all, because then a
+# brighter place always has a larger number. To study the pattern within a single map, you may give it a scale of its
+# own, but then say so, because its brightness can no longer be compared with that of other maps.
 #
 # The function `plot_feature_maps` can do both. It uses one scale for the whole layer by default, and one for each map
 # with `per_map=True`.
@@ -500,7 +505,7 @@ for channel in ends.values():
 # <div lang="en">
 #
 # Sometimes you want to compare all channels of a layer at a glance. For that, you put their maps side by side into one
-# large picture, all on the same scale. Then whatever is brighter in this picture really is larger.
+# large picture, all on the same scale. Then whatever is brighter in this picture really has a larger value.
 #
 # Write `one_scale(maps, columns)`, which puts the maps together like tiles. `maps` holds the maps of the layer and has
 # the shape `(C, H, W)`, and `columns` says how many of them stand in a row, at most `C`. What you return is one picture
@@ -541,26 +546,26 @@ check("09.2", one_scale)
 #
 # <div lang="zh">
 #
-# 训练的时候，特征图会不断变化。想看它怎样变，就隔一阵写下一张图，以后再放在一起看。
+# 训练的时候，权重在变，特征图也就不断变化。想看它怎样变，就隔一阵写下一张图，以后再放在一起看。
 #
 # TensorBoard 把这些图存在事件文件里：`add_image(tag, picture, step)` 写下一张图，还有它是第几步的。各步用同一个标签，这些图就归在一起。
 #
-# 一层有许多特征图，所以先要拼成一张网格，这由 torchvision 的 `make_grid` 来做，`nrow` 是每行的张数。`normalize=True` 把数拉到 0 到 1 之间。再加上 `scale_each=True`，每张图就分开来拉，也就是各用各的尺子。
+# 一次只写一张图，一层却有许多特征图，所以先要拼成一张网格，这由 torchvision 的 `make_grid` 来做，`nrow` 是每行的张数。`normalize=True` 把数拉到 0 到 1 之间。再加上 `scale_each=True`，每张图就分开来拉，也就是各用各的尺子。
 #
 # 下面给 9.2 节的五组各写一张网格，拼的是前 12 张特征图，写在第 100 步。要是一个标签有好几步，又会怎样？为了看这一点，我们再写一个标签，它有 6 步，每步一张小图。
 #
 # </div>
 # <div lang="en">
 #
-# Feature maps change during training. To watch them change, you write a picture of them from time to time, and look at
-# all these pictures later.
+# Feature maps change during training, because the weights change. To watch this, you write a picture of the maps from
+# time to time, and look at all these pictures later.
 #
-# TensorBoard keeps them in an event file: `add_image(tag, picture, step)` writes one picture and the step at which it
-# was made. If all steps use the same tag, their pictures are filed together.
+# TensorBoard keeps such pictures in an event file: `add_image(tag, picture, step)` writes one picture and the step at
+# which it was made. If all steps use the same tag, their pictures are filed together.
 #
-# A layer has many maps, so we first lay them out as one picture. torchvision's `make_grid` does this, with `nrow` maps
-# in a row. With `normalize=True` it stretches the numbers to the range from 0 to 1. If you add `scale_each=True`, it
-# stretches each map by itself, so each gets its own scale.
+# One call writes one picture, but a layer has many maps, so we first lay them out as a single picture. torchvision's
+# `make_grid` does this, with `nrow` maps in a row. With `normalize=True` it stretches the numbers to the range from 0
+# to 1. If you add `scale_each=True`, it stretches each map by itself, so each gets its own scale.
 #
 # Let us do this for the five groups of section 9.2. From each group we lay out the first 12 maps as a grid, and write
 # the grid at step 100. What happens to a tag with several steps? To see that, we write one more tag, with a small
@@ -618,18 +623,18 @@ _ = plt.axis("off")
 # %% [markdown]
 # <div lang="zh">
 #
-# 默认只读回 4 步，因为读取器给每个标签最多留 4 张图。最后一张一定留着，前面的随机挑；随机数的种子是固定的，所以每次读到的都一样。写上 `size_guidance={"images": 0}`，就全部读回。
+# 默认只读回 4 步，因为读取器为了省内存，给每个标签最多留 4 张图。最后一张一定留着，前面的随机挑；随机数的种子是固定的，所以每次读到的都一样。写上 `size_guidance={"images": 0}`，就全部读回。
 #
 # 特征图写对了吗？从读回来的那张图看，写对了：卷积核虽然是随机的，照片的轮廓却还在。
 #
 # </div>
 # <div lang="en">
 #
-# By default only 4 steps come back, because the reader keeps at most 4 pictures for each tag. It always keeps the last
-# one. The earlier ones it chooses at random, but with a fixed seed, so every reading gives the same. With
+# By default only 4 steps come back, because the reader, to save memory, keeps at most 4 for each tag. It always keeps
+# the last. It chooses the others at random, but with a fixed seed, so every reading gives the same. With
 # `size_guidance={"images": 0}` all come back.
 #
-# Were the maps written correctly? The picture from the file says yes: even with random kernels it shows the
+# Were the maps written correctly? The picture that we read back says yes: even with random kernels it shows the
 # photograph's outlines.
 #
 # </div>
@@ -693,7 +698,7 @@ check("09.3", log_maps)
 #
 # 要看到死掉的通道，先得把网络弄坏一点。我们让训练好的网络走错一大步，这一步的标签全部错开一位，学习率是 0.1。走完的网络就叫 `hurt`。
 #
-# 然后在 `block4` 的 ReLU 上数沉默的通道，先只看一张图，再看全部 60 张。哪一种数法数出来的多？**先猜。**
+# 然后在 `block4` 的 ReLU 上数沉默的通道，也就是处处是 0 的通道，先只看一张图，再看全部 60 张。哪一种数法数出来的多？**先猜。**
 #
 # </div>
 # <div lang="en">
@@ -702,11 +707,11 @@ check("09.3", log_maps)
 # because it tells the later layers nothing. What is worse, a ReLU has a derivative of 0 at these places, so the kernel
 # of the channel gets a gradient of 0.
 #
-# To see some dead channels, we have to do damage to a network first. We let the trained one take one very bad step,
-# with all labels off by one and a learning rate of 0.1, and call the result `hurt`.
+# To see some dead channels, we have to do damage to a network first. We let the trained network take one very bad step,
+# in which all labels are off by one and the learning rate is 0.1, and call the result `hurt`.
 #
-# Then we count the silent channels at the ReLU of `block4`. We do so in two ways, first with one picture and then with
-# all 60. Which way of counting will find more? **Guess first.**
+# Then we count the silent channels at the ReLU of `block4`, that is, those that are 0 at all places. We count in two
+# ways, first with one picture and then with all 60. Which way will find more? **Guess first.**
 #
 # </div>
 
@@ -746,15 +751,15 @@ for name, network in (("trained", net), ("hurt", hurt)):
 # %% [markdown]
 # <div lang="zh">
 #
-# 在一张图上沉默的有 42 个通道，在 60 张图上都沉默的却只有 24 个；其余的只是对那一张图没有反应。而在训练好的网络里，这一层一个死的也没有。
+# 在一张图上沉默的有 42 个通道，在 60 张图上都沉默的却只有 24 个；其余的没有死，它们对别的图有反应，只是对那一张没有。而在训练好的网络里，这一层一个死的也没有。
 #
 # 人们常说，死掉的通道再也学不动了。我们来试一试：让 `hurt` 用正确的标签再走一步，学习率 0.01。走完以后，死掉的通道里会有醒过来的吗？**先猜**，再看它们的卷积核变了没有。
 #
 # </div>
 # <div lang="en">
 #
-# On one picture 42 channels are silent, but only 24 are silent on all 60. The others are not dead: they just had
-# nothing to say about that one picture. In the trained network, this layer has no dead channel.
+# On one picture 42 channels are silent, but only 24 are silent on all 60. The others are not dead: they respond to
+# other pictures, and just had nothing to say about this one. In the trained network, this layer has no dead channel.
 #
 # It is often said that a dead channel can never learn again. Is that so? We let `hurt` take one more step, now with the
 # right labels and a learning rate of 0.01. Will any of the dead channels wake up? **Guess first**, and then see whether
@@ -779,7 +784,7 @@ print("dead channels that woke up:", (largest_values(hurt)[:, dead] > 0).any(0).
 # %% [markdown]
 # <div lang="zh">
 #
-# 死通道的卷积核一点没变，因为它们的梯度是 0。可是有 7 个通道醒了，这是怎么回事？前面的层还在学，送进来的数就变了。同样的卷积核和 BatchNorm，这时交给 ReLU 的就不再全是负数。
+# 死通道的卷积核一点没变，因为它们的梯度是 0。可是有 7 个通道醒了，这是怎么回事？前面的层从活着的通道得到梯度，还在学，送进来的数就变了。同样的卷积核和 BatchNorm，这时交给 ReLU 的就不再全是负数。
 #
 # 所以「死」说的只是眼下：梯度改不动这个通道的卷积核，前面的层却可能把它救活。换几张图，它也可能醒来。
 #
@@ -789,12 +794,12 @@ print("dead channels that woke up:", (largest_values(hurt)[:, dead] > 0).any(0).
 # <div lang="en">
 #
 # The kernels of the dead channels have not changed, because their gradients are 0, and yet 7 of the channels woke up.
-# How is that possible? The layers before them still learn, so they now send different numbers. From these the same
-# kernel and the same BatchNorm compute values that are no longer all negative, and the ReLU lets the positive ones
-# through.
+# How is that possible? The earlier layers still get gradients through the channels that are alive. So they learn, and
+# now send different numbers. From these the same kernel and the same BatchNorm compute values that are no longer all
+# negative, and the ReLU lets the positive ones through.
 #
-# So "dead" describes only the present. Gradients no longer move the kernel of such a channel, but earlier layers may
-# revive it, and other pictures may wake it as well.
+# So "dead" describes only the present. Gradients no longer move the kernel of such a channel, but the channel may come
+# back to life when earlier layers change, and other pictures may wake it as well.
 #
 # Nor does the kernel have to stay as it is for ever: the weight decay of an optimizer also moves weights whose gradient
 # is 0 (section 7.10).
@@ -864,25 +869,26 @@ check("09.4", dead_channels)
 #
 # <div lang="zh">
 #
-# 不用钩子也能取特征图，办法是 torchvision 的 `create_feature_extractor`。你点名要哪几层，它就另写出一个新模型，直接返回这些层的输出。为此它要跟踪模型的 `forward`，后面用不到的层就删掉。
+# 不用钩子也能取特征图，办法是 torchvision 的 `create_feature_extractor`。你点名要哪几层，它就另写出一个新模型，直接返回这些层的输出。为此它要跟踪模型的 `forward`，记下依次调用了哪些层，后面用不到的层就删掉。
 #
 # 点名时，一个名字指的是一次**调用**，例如 `relu` 的第二次调用叫 `relu_1`。
 #
-# 走这条路，就踩不到 9.1 节的坑了吗？我们在 AlexNet 上试两次：先只点名 `features.0`，再连 `features.3` 一起点名。两次都看 `features.0` 的最小值，因为从它就看得出负数还在不在。哪一次的 `features.0` 里有负数？**先猜。**
+# 走这条路，就踩不到 9.1 节的坑了吗？我们在 AlexNet 上试两次：先只点名第一个卷积 `features.0`，再连第二个卷积 `features.3` 一起点名。两次都看 `features.0` 的最小值，因为从它就看得出负数还在不在。哪一次的 `features.0` 里有负数？**先猜。**
 #
 # </div>
 # <div lang="en">
 #
 # You can also get feature maps without hooks, with `create_feature_extractor` from torchvision. You name the layers
 # that you want, and it writes a new model that returns their outputs. To do so, it traces the `forward` of the original
-# model. Later layers that are not needed for these outputs are dropped.
+# model, that is, it notes which layers are called, and in which order. Later layers that are not needed for these
+# outputs are dropped.
 #
 # A name stands for one **call** of a layer. If `relu` is called more than once, for example, its second call has the
 # name `relu_1`.
 #
-# Does this way avoid the trap of section 9.1? We try it twice on AlexNet. First we name only `features.0`, then
-# `features.3` as well. Both times we look at the smallest value of `features.0`, because it shows whether the negative
-# numbers are still there. In which of the two cases are they? **Guess first.**
+# Does this way avoid the trap of section 9.1? We try it twice on AlexNet. First we name only the first convolution,
+# `features.0`, and then the second, `features.3`, as well. Both times we look at the smallest value of `features.0`,
+# because it shows whether the negative numbers are still there. In which of the two cases are they? **Guess first.**
 #
 # </div>
 
@@ -912,15 +918,15 @@ print("nodes of the ResNet block:", get_graph_node_names(block)[1])  # [1]: in e
 # </div>
 # <div lang="en">
 #
-# If only `features.0` is named, the negatives are there. All later layers have been dropped, so nothing can overwrite
-# them.
+# If only `features.0` is named, the negative numbers are still there. All later layers have been dropped, so nothing
+# can overwrite the output of `features.0`.
 #
-# If you ask for `features.3` as well, the new model has to compute that far, and so it must keep the in-place ReLU in
-# between. This ReLU overwrites the output of `features.0`, just as it does in the original model.
+# If you ask for `features.3` as well, the new model has to run all the layers up to this one, and so it must keep the
+# in-place ReLU in between. This ReLU overwrites the output of `features.0`, just as it does in the original model.
 #
 # The new model has a `forward` of its own. Does it also have layers of its own? To find out, we put two hooks on the
 # original model, one on the convolution `features.0` and one on its container `features`. Which hook fires when the
-# extractor runs? **Guess first**, and then see which one fires while it is built.
+# extractor runs? **Guess first**, and then see which hook fires while the extractor is built.
 #
 # </div>
 
@@ -953,7 +959,7 @@ print("the same convolution:", extractor.get_submodule("features.0") is model.fe
 #
 # 提取器运行时，触发的是卷积上的钩子，因为提取器用的就是原来的卷积，是同一个对象，不是副本。容器的钩子不触发，因为新的 `forward` 绕过了容器，直接调用里面的层。
 #
-# 建造的时候，触发的却是容器的钩子，因为跟踪要走进容器，训练模式和评估模式各走一遍。这时钩子收到的是 `Proxy`，一个没有数据的占位符。
+# 建造的时候，触发的却是容器的钩子，因为跟踪要走进容器，训练模式和评估模式各走一遍；遇到卷积只是记下，并不运行。这时钩子收到的是 `Proxy`，一个没有数据的占位符。
 #
 # </div>
 # <div lang="en">
@@ -962,9 +968,9 @@ print("the same convolution:", extractor.get_submodule("features.0") is model.fe
 # convolution but uses the original one. The hook on the container does not fire, because the new `forward` bypasses
 # the container and calls the layers inside it directly.
 #
-# While the extractor is built, it is the container's hook that fires, because tracing has to walk through the
-# container, once for training mode and once for evaluation mode. What the hook receives there is a `Proxy`, a
-# placeholder without data.
+# While the extractor is built, it is the container's hook that fires. Tracing calls the container to find the layers
+# inside it, once for training mode and once for evaluation mode, but it only notes the convolution and does not run it.
+# What the hook receives there is a `Proxy`, a placeholder without data.
 #
 # </div>
 #
@@ -1012,7 +1018,8 @@ print("the same convolution:", extractor.get_submodule("features.0") is model.fe
 # </div>
 # <div lang="en">
 #
-# An extractor may give you feature maps that were overwritten, and it does not tell you. But a hook can copy a layer's output as soon as the layer has run, and nothing overwrites that copy. Compare the two, and you know which maps were
+# An extractor may give you feature maps that were overwritten, and it does not tell you. But a hook can copy a layer's
+# output as soon as the layer has run, and nothing overwrites that copy. Compare the two, and you know which maps were
 # overwritten.
 #
 # Write `disagreement(model, x, names)`. First use hooks to take the output of each layer in `names` right after the
@@ -1062,27 +1069,27 @@ check("09.5", disagreement)
 #
 # <div lang="zh">
 #
-# 最后来评判特征图：哪个通道在看形状？`Shapes` 知道每个形状在哪里，给得出它的掩码。我们把掩码缩小到 `block3` 的 16×16，盖在特征图上，就可以算出每个通道的激活有多大一份落在形状上。
+# 最后来评判特征图：哪个通道在看形状？`Shapes` 给得出每张图的掩码，形状上是 1，别处是 0。我们把掩码缩小到 `block3` 的 16×16，和特征图相乘，剩下的就是落在形状上的激活，再算它占这个通道全部激活的多大一份。
 #
 # 这一份大，就说明通道在看形状吗？还不能。缩小以后，掩码盖住图的 9%，不看形状的通道好像也就得 9%。可是形状多半在中间，一个通道要是常在中间有反应，就算什么形状也不看，也会得到更多。
 #
-# 所以要一个对照：给每张图配上**另一张图**的掩码，再算一遍。真在看形状的通道，这一份就该掉下来。
+# 所以要一个对照：给每张图配上**另一张图**的掩码，再算一遍。那里的形状多半在别处，所以真在看形状的通道，这一份就该掉下来。
 #
 # 最好的通道，有多大一份落在形状上？**先猜**，再看换了掩码以后还剩多少。
 #
 # </div>
 # <div lang="en">
 #
-# Finally, let us judge the maps: which channel watches the shape? `Shapes` knows where each shape is, and gives us a
-# mask of it. We shrink this mask to the 16×16 of `block3` and lay it over the maps. Then we can compute what share of
-# a channel's activation falls on the shape.
+# Finally, let us judge the maps: which channel watches the shape? `Shapes` gives us a mask of each picture, which is 1
+# on the shape and 0 elsewhere. We shrink the masks to the 16×16 of `block3` and multiply the maps by them. What is left
+# is the activation on the shape, and we compute its share of the channel's whole activation.
 #
 # Does a large share prove that a channel watches the shape? Not yet. The shrunk masks cover 9% of the pictures, so 9%
 # may seem to be what a channel gets if it ignores the shapes. But shapes tend to be near the middle, and a channel that
 # often responds there gets more without looking at any shape.
 #
-# That is why we need a control: we compute the share again, but with the mask of **another picture**. For a channel
-# that really watches the shape, the share must now fall.
+# That is why we need a control: we compute the share again, but with the mask of **another picture**. There the shape
+# is usually elsewhere, so for a channel that really watches the shape, the share must fall.
 #
 # What share does the best channel put on the shape? **Guess first**, and then see what is left with the other masks.
 #
@@ -1196,7 +1203,7 @@ picker
 #
 # 检测和分割都需要网络各级的特征图。所以 `timm` 里的大多数模型可以用 `features_only=True` 创建，这样的模型会返回每一级的特征图。它内部有几种取法，其中一种就用前向钩子，在 `FeatureHookNet` 这个类里。
 #
-# 最后看看 AlexNet 第一层的 64 个核。训练好的核里看得到边缘和色块，随机的核里只有噪声。这台机器上的是哪一种，`pretrained` 会说。再下面是你的进度。
+# 最后看看 AlexNet 第一层的 64 个核。训练好的核里看得到边缘和色块，随机的核里只有噪声。这台机器上若有训练好的权重，`pretrained` 就用它，没有就用随机的，它会说用的是哪一种。再下面是你的进度。
 #
 # </div>
 # <div lang="en">
@@ -1207,8 +1214,8 @@ picker
 # in this lesson.
 #
 # To end the lesson, have a look at the 64 kernels of AlexNet's first layer. Kernels that were trained show edges and
-# blobs of colour, while random ones show only noise. Which kind you see depends on this machine, and `pretrained` says
-# which it is. Below that you see your progress.
+# blobs of colour, while random ones show only noise. If trained weights are stored on this machine, `pretrained` uses
+# them, otherwise it takes random ones, and it says which it took. Below that you see your progress.
 #
 # </div>
 
