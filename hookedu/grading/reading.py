@@ -62,13 +62,23 @@ def read_cells(data: bytes) -> list[Cell]:
         notebook = json.loads(data) if len(data) <= _AT_ONCE else _without_outputs(data)
     except (ValueError, RecursionError) as error:
         raise Unreadable(_NOT_JSON.format(error=clean(str(error))[:100])) from None
-    sheets = _get(notebook, "worksheets", list) or [notebook]  # format versions 2 and 3 have worksheets
+    old = _is_old(notebook)
+    sheets = (_get(notebook, "worksheets", list) if old else []) or [notebook]
     cells = [cell for sheet in sheets for cell in _get(sheet, "cells", list)]
     if not cells:
         raise Unreadable(_NOT_A_NOTEBOOK)
     if len(cells) > MAX_CELLS:
         raise Unreadable(_TOO_MUCH)
-    return [_cell(cell) for cell in cells]
+    return [_cell(cell, old) for cell in cells]
+
+
+def _is_old(notebook: Any) -> bool:
+    """Check whether a notebook is of format version 2 or 3, with worksheets and the `input` of code cells.
+
+    What Jupyter shows must be what is graded: the answers of a newer notebook must not lie in the places of an old one.
+    """
+    version = _get(notebook, "nbformat", int)
+    return 0 < version < 4 if version else not _get(notebook, "cells", list)
 
 
 def _without_outputs(data: bytes) -> Any:
@@ -109,11 +119,10 @@ def _get(node: Any, name: str, kind: type) -> Any:
     return value if isinstance(value, kind) else kind()
 
 
-def _cell(node: Any) -> Cell:
-    source = ""
-    for name in ("source", "input"):  # code cells of format version 3 have "input"
-        lines = _get(node, name, list)
-        source = source or _get(node, name, str) or "".join(line for line in lines if isinstance(line, str))
+def _cell(node: Any, old: bool) -> Cell:
+    name = "input" if old and _get(node, "cell_type", str) == "code" else "source"
+    lines = _get(node, name, list)
+    source = _get(node, name, str) or "".join(line for line in lines if isinstance(line, str))
     metadata = _get(node, "metadata", dict)
     return Cell(
         kind=clean(_get(node, "cell_type", str)[:20]) or "code",

@@ -143,3 +143,29 @@ def test_too_much_is_refused_before_it_is_made_into_objects(data):
 
 def test_a_large_file_of_zeros_is_not_called_too_much():
     assert outcome(read_cells, bytes(100 * 2**20)).startswith("not complete JSON")
+
+
+def code(**places):
+    return {"cell_type": "code", "metadata": {}} | places
+
+
+@pytest.mark.parametrize(
+    ("notebook", "shown"),
+    [
+        (
+            {"nbformat": 4, "cells": [code(source="shown")], "worksheets": [{"cells": [code(source="not")]}]},
+            "shown",
+        ),
+        ({"nbformat": 4, "cells": [code(source="", input="not")]}, ""),
+        ({"nbformat": 3, "worksheets": [{"cells": [code(input="shown", source="not")]}]}, "shown"),
+        (
+            {"nbformat": 3, "cells": [code(source="not")], "worksheets": [{"cells": [code(input="shown")]}]},
+            "shown",
+        ),
+        ({"worksheets": [{"cells": [code(input="shown")]}]}, "shown"),
+        ({"cells": [code(source=["sho", "wn"])], "worksheets": [{"cells": [code(input="not")]}]}, "shown"),
+    ],
+)
+def test_what_is_read_is_what_jupyter_shows(notebook, shown):
+    """A hand-out without answers had the answers in the places of an older format, and full marks."""
+    assert [cell.source for cell in read_cells(json.dumps(notebook).encode())] == [shown]
