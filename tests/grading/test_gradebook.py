@@ -457,6 +457,22 @@ def test_what_can_be_no_login_is_no_formula_either(book, tmp_path, name):
     assert table(tmp_path / "canvas.csv")[2][2] == table(tmp_path / "moodle.csv")[1][0] == f"'{name}"
 
 
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        *[(f"{sign}1+1", f"'{sign}1+1") for sign in "=+-@＝＋－＠"],
+        ("a = b  # ;=HYPERLINK(1)", "a = b  # ;'=HYPERLINK(1)"),  # where a semicolon separates fields
+        ("x = 1; y = -x", "x = 1; y = -x"),
+    ],
+)
+def test_no_part_of_a_field_is_a_formula(book, text, shown):
+    book.save(row(text))
+    exports.write_csv(book)
+    with open(book.csv, encoding="utf-8-sig", newline="") as file:
+        (last,) = csv.DictReader(file)
+    assert last["student"] == shown
+
+
 # --- names and points -----------------------------------------------------------------------------------------
 
 

@@ -295,8 +295,11 @@ def _both(text: Text) -> str:
 
 
 def _cell(text: str) -> str:
-    """Return the text so that no spreadsheet takes it for a formula."""
-    return "'" + text if text[:1] in ("=", "+", "-", "@") else text
+    """Return the text so that no spreadsheet takes it for a formula.
+
+    Those of East Asia know the full-width signs as well, and where the comma is decimal a semicolon begins a field.
+    """
+    return re.sub(r"(?:^|(?<=;))(?=[=+\-@＝＋－＠])", "'", text)
 
 
 def _numbered(student: str, platform: str) -> tuple[str, str]:
