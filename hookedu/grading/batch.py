@@ -134,7 +134,7 @@ def grade(
         raise CourseError(_POSIX_ONLY)
     console = console or Console()
     begun = time.monotonic()
-    submissions, outside, aside = collect(Path(folder))
+    submissions, outside, aside = collect(Path(folder), Path(out))
     submissions = _of_students(submissions, only)
     keys = _keys()
     gradebook = Gradebook(Path(out))

@@ -91,8 +91,8 @@ class Collected(NamedTuple):
     aside: list[str]
 
 
-def collect(folder: Path) -> Collected:
-    """Return the submissions in a folder or zip.
+def collect(folder: Path, without: Path | None = None) -> Collected:
+    """Return the submissions in a folder or zip, but for what lies in the folder `without`, such as that of the gradebook.
 
     Raises
     ------
@@ -102,7 +102,7 @@ def collect(folder: Path) -> Collected:
         If the path does not exist, is neither a folder nor a readable zip, or holds too many files.
     """
     stem = folder.stem if folder.suffix.lower() == ".zip" else folder.name
-    files = owned(find(folder), stem)
+    files = owned(find(folder, without), stem)
     nbgrader = stem == "submitted" or any("submitted" in f.found.parts[: f.level] for f in files)
     stamps = {
         file.found.parts[:-1]: file.found

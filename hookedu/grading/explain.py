@@ -120,7 +120,7 @@ def explain(
     if exercise.seeds(result.seed)[0] != result.seed:
         raise CourseError(_OTHER_CASES.format(exercise=exercise_id))
     key = key_of(catalog.find(lesson))
-    todo = plan(read_cells(_bytes(folder, grade)), key)
+    todo = plan(read_cells(_bytes(folder, out, grade)), key)
     recorded = {name: each.seed for name, each in results.items() if each.seed is not None}
     seeds = {name: exercises.find(name).seeds(recorded.get(name, 0)) for name in todo.probes}
     with contextlib.closing(Sandbox(isolated, limits.startup)) as sandbox:
@@ -144,9 +144,9 @@ def explain(
     return verdict
 
 
-def _bytes(folder: Path, grade: Grade) -> bytes:
+def _bytes(folder: Path, out: Path, grade: Grade) -> bytes:
     row = grade.row
-    found = [s for s in collect(folder).submissions if s.source == row.source]
+    found = [s for s in collect(folder, out).submissions if s.source == row.source]
     if not found:
         raise CourseError(_GONE.format(folder=folder, source=row.source))
     try:

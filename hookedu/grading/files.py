@@ -101,10 +101,11 @@ class Found:
     zips: tuple[tuple[int, When], ...] = ()
 
 
-def find(place: Path) -> Iterator[Found]:
+def find(place: Path, without: Path | None = None) -> Iterator[Found]:
     """Yield every file of interest in a folder or zip.
 
-    Hidden files are skipped, and with them Jupyter's checkpoints, and what systems and environments leave in folders.
+    Hidden files are skipped, and with them Jupyter's checkpoints, what systems and environments leave in folders, and the
+    folder `without`.
 
     Raises
     ------
@@ -112,7 +113,7 @@ def find(place: Path) -> Iterator[Found]:
         If the path does not exist, is neither a folder nor a readable zip, or holds more members than MAX_MEMBERS.
     """
     if place.is_dir():
-        return _in_folder(place)
+        return _in_folder(place, without)
     if not place.is_file():
         raise CourseError(Text(zh="找不到 `{path}`。", en="There is no `{path}`.").format(path=place))
     archive = _Zip(partial(open, place, "rb"))
@@ -183,11 +184,23 @@ def _failed(error: BaseException) -> Text:
 # --- folders ---------------------------------------------------------------------------------------------------
 
 
-def _in_folder(folder: Path) -> Iterator[Found]:
-    closed: list[OSError] = []
+def entered(
+    folder: Path, without: Path | None, closed: list[OSError]
+) -> Iterator[tuple[str, list[str], list[str]]]:
+    """Walk through a folder as `os.walk` does, but not into hidden folders or `without`, be it named by another path."""
+    kept_out = os.path.realpath(without) if without else ""
     for place, names, files in os.walk(folder, onerror=closed.append):
+        names[:] = [
+            n for n in names if not n.startswith(".") and os.path.realpath(os.path.join(place, n)) != kept_out
+        ]
+        yield place, names, files
+
+
+def _in_folder(folder: Path, without: Path | None) -> Iterator[Found]:
+    closed: list[OSError] = []
+    for place, names, files in entered(folder, without, closed):
         here = Path(place).relative_to(folder).parts
-        names[:] = [name for name in names if not name.startswith(".") and name not in _NOISE]
+        names[:] = [name for name in names if name not in _NOISE]
         files = [name for name in files if _wanted((name,))]
         if len(here) > MAX_DEPTH:
             yield _broken((*here, ""), _TOO_DEEP)

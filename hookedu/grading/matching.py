@@ -309,6 +309,7 @@ _CHECK = re.compile(
     r"""(\S|\S.*?\S)\s*+,?\s*+\)[ ;]*+(?:\#.*)?$"""
 )
 
+
 def _unfenced(cell: Cell) -> Cell:
     """Return a cell of text as the code that it quotes, if it does."""
     quoted = _fenced(cell.source) if cell.kind != "code" else []

@@ -13,10 +13,12 @@ from hookedu.catalog import CourseError
 from hookedu.grading.batch import grade
 from hookedu.grading.book.gradebook import Gradebook
 from hookedu.grading.collect import NothingToGrade
+from hookedu.grading.files import entered
 from hookedu.grading.out import pages
 from hookedu.language import Text
 
 EVERY = 5.0  # seconds between two looks at the folder
+PATIENCE = 6  # looks after which a folder is graded in which something changes all the time
 
 _WAITING = Text(
     zh="{time}：正在看着 `{folder}`，有新的就评；Ctrl-C 结束",
@@ -34,7 +36,8 @@ def watch(
 ) -> None:
     """Grade a folder whenever something in it has changed, and write the report after it.
 
-    A file that is still being written is left until it no longer changes; a shared folder that is gone for a while is
+    A file that is still being written is left until it no longer changes, for half a minute at most, so that one that
+    never rests does not keep the class waiting: what it holds then is graded, and again once it has changed. A shared folder that is gone for a while is
     waited for. What ended in a timeout, out of memory or a grader error is tried again once, when the command starts.
     Ctrl-C, or a kill, loses nothing: the same command goes on where it stopped.
 
@@ -64,10 +67,13 @@ def watch(
         signal.signal(number, stop)
     graded: object = None  # the state of the folder that the grades are of
     before: object = None
+    restless = 0  # looks in a row that found something changed
     console.print(str(_WAITING.format(time=_clock(), folder=folder)), markup=False, soft_wrap=True)
     while not stopping.is_set():
-        now = _state(folder)
-        if now != graded and (now == before or before is None):
+        now = _state(folder, out)
+        restless = 0 if now == before else restless + 1
+        if now != graded and (restless == 0 or before is None or restless >= PATIENCE):
+            restless = 0
             try:
                 grade(folder, out, console=console, retry=graded is None, **options)  # type: ignore[arg-type]
             except CourseError as error:
@@ -84,11 +90,10 @@ def watch(
         stopping.wait(EVERY)
 
 
-def _state(folder: Path) -> frozenset[tuple[str, int, int]]:
-    """Return what tells one state of a folder from another: each file's path, size and time."""
+def _state(folder: Path, out: Path) -> frozenset[tuple[str, int, int]]:
+    """Return what tells one state of a folder from another: each file's path, size and time, but of those in `out`."""
     found = set()
-    for place, names, files in os.walk(folder):
-        names[:] = [name for name in names if not name.startswith(".")]
+    for place, names, files in entered(folder, out, []):
         for name in (*files, *names):
             path = os.path.join(place, name)
             with contextlib.suppress(OSError):  # it has just gone

@@ -261,3 +261,16 @@ def test_the_times_in_a_zip(tmp_path):
     ann, bob = collect(tmp_path / "class.zip")[0]
     assert ann.submitted() == datetime.datetime(2026, 12, 1, 8, 30).astimezone() and bob.submitted() is None
     assert collect(tmp_path / "nbgrader.zip")[0][0].submitted().isoformat() == "2015-02-02T14:58:23+00:00"
+
+
+def test_the_gradebook_within_the_folder_is_nobodys(tmp_path):
+    folder = tmp_path / "class"
+    for name in ("hw2/ann/02.ipynb", "hw2/bob/02.ipynb", "grades/feedback/ann.html", "grades/grades.csv"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text("{}")
+    (tmp_path / "link").symlink_to(folder / "grades")
+    for out in (folder / "grades", folder / "hw2" / ".." / "grades", tmp_path / "link"):
+        assert [(s.student, s.source) for s in collect(folder, out).submissions] == [
+            ("ann", "ann/02.ipynb"),
+            ("bob", "bob/02.ipynb"),
+        ]

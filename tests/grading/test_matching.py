@@ -345,6 +345,9 @@ def test_of_a_cell_of_text_the_fenced_code_counts(key):
     notebook = nb.answered(nb.right())
     cell = nb.cell_of(notebook, "02.1")
     answer = cell["source"]
-    cell |= {"cell_type": "markdown", "source": f"Mine:\n```python\n{answer}\n```  \nand\n```\nmore = 1\n```\n```\nopen"}
+    cell |= {
+        "cell_type": "markdown",
+        "source": f"Mine:\n```python\n{answer}\n```  \nand\n```\nmore = 1\n```\n```\nopen",
+    }
     step = next(step for step in planned(notebook, key)[0].steps if "02.1" in step.probes)
     assert step.source == f"{answer}\n\nmore = 1\n"

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
@@ -90,3 +91,24 @@ def test_a_folder_that_is_gone_for_a_while_is_waited_for(tmp_path, watching):
     nb.hand_in(away / "bob" / FILE, nb.handed_out())
     away.rename(folder)
     wait_for({"ann": "15", "bob": "0"}, out, process)
+
+
+def test_a_file_that_never_rests_does_not_keep_the_class_waiting(tmp_path, watching):
+    folder, out = tmp_path / "class", tmp_path / "out"
+    process, ended = watching(), threading.Event()
+    nb.hand_in(folder / "ann" / FILE, nb.answered(nb.reference()))
+    wait_for({"ann": "15"}, out, process)
+
+    def write():
+        (folder / "mallory").mkdir()
+        while not ended.wait(0.05):
+            (folder / "mallory" / "notes.txt").write_text(str(time.monotonic()))
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        nb.hand_in(folder / "dave" / FILE, nb.answered(nb.reference()))
+        wait_for({"dave": "15"}, out, process)
+    finally:
+        ended.set()
+        writer.join()
