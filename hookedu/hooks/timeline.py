@@ -278,7 +278,9 @@ class _Run:
         """
         calls = itertools.count()
         running: list[int] = []  # indices of the calls in progress, innermost last: a module may call itself
-        direct: list[int] = []  # index of a call that did not come through `call`: some classes have a __call__ of their own
+        direct: list[
+            int
+        ] = []  # index of a call that did not come through `call`: some classes have a __call__ of their own
         backward_handles: list[RemovableHandle] = []
 
         def call(*args: Any, **kwargs: Any) -> Any:
