@@ -28,6 +28,7 @@ from hookedu.catalog import CourseError
 from hookedu.exercises import of_lesson
 from hookedu.grading import batch
 from hookedu.grading.batch import grade
+from hookedu.grading.book.gradebook import Gradebook
 from hookedu.grading.matching import Plan, Step, key_of
 from hookedu.grading.out import terminal
 from hookedu.grading.rows import LOST, Limits, Result, Row, Status
@@ -418,6 +419,21 @@ def test_no_wrong_answer_scores_more_than_its_mistake(hostile):
 
 
 # --- layouts, and mistakes of the instructor ------------------------------------------------------------------
+
+
+def test_a_folder_that_grows_shows_whose_each_notebook_is(tmp_path):
+    """`hw2/ann.ipynb` alone seems to be that of somebody called hw2; what was entered by hand follows."""
+    folder, out = tmp_path / "class", tmp_path / "out"
+    nb.hand_in(folder / "hw2" / "ann.ipynb", nb.handed_out())
+    graded(folder, out)
+    assert {*csv_rows(out)} == {"hw2"}
+    with contextlib.closing(Gradebook(out)) as book:
+        book.adjust("hw2", "02.1", 1, "on paper")
+    nb.hand_in(folder / "hw2" / "bob.ipynb", nb.handed_out())
+    done, _, shown = graded(folder, out)
+    assert (len(done.rows), done.skipped) == (1, 1)
+    assert {student: row["points"] for student, row in csv_rows(out).items()} == {"ann": "1", "bob": "0"}
+    assert "kept under `hw2` is now kept under `ann`" in " ".join(shown.split())
 
 
 def test_every_layout_gives_the_same_rows(tmp_path):

@@ -184,6 +184,24 @@ class Gradebook:
             )
             written.save(transaction, row, attempt)
 
+    def follow(self, students: Mapping[str, str]) -> list[tuple[str, str]]:
+        """Write under whose name each path is found now, and return the names (before, now) that have changed.
+
+        Whose a notebook is may show only when more of the class is there: `hw2/ann.ipynb` alone seems to be that of
+        somebody called hw2. What was entered by hand follows where nothing is left under the name before.
+        """
+        with self.told(), self._connection as transaction:
+            known = dict(transaction.execute("SELECT DISTINCT source, student FROM submissions"))
+            changed = {s: (known[s], now) for s, now in students.items() if known.get(s, now) != now}
+            for source, (_, now) in changed.items():
+                transaction.execute("UPDATE submissions SET student = ? WHERE source = ?", (now, source))
+            left = {name for (name,) in transaction.execute("SELECT student FROM submissions")}
+            names = sorted({*changed.values()})
+            for before, now in names:
+                if before not in left:
+                    transaction.execute("UPDATE adjustments SET student = ? WHERE student = ?", (now, before))
+        return names
+
     def written(self, row: Row) -> Written | None:
         """Return what the learner wrote in an attempt, None if it was unreadable or graded before that was kept."""
         return written.load(self._connection, row)
