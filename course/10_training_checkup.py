@@ -110,9 +110,9 @@ for run in options:
 # </div>
 # <div lang="en">
 #
-# The loss of D has become `nan`. B and C both end near 1.8, which is as good as guessing among 6 classes ($\ln 6$), so
-# they seem to have the same illness. E falls to 0.0 just as A does and seems to be as healthy. Both impressions will
-# turn out to be wrong once we use hooks to look inside.
+# The loss of D has become `nan`. The losses of B and C both end near 1.8. This is $\ln 6$, the loss of guessing among 6
+# classes, so both runs seem to have the same illness. The loss of E falls to 0.0, as that of A does, so E seems to be
+# as healthy. Both impressions will turn out to be wrong once we use hooks to look inside.
 #
 # </div>
 #
@@ -127,12 +127,12 @@ for run in options:
 # </div>
 # <div lang="en">
 #
-# A layer returns far too many numbers to read, so we reduce them to a single one, such as their mean. A hook can
-# compute this mean at once. Or it can keep the output, and we compute the mean later. Does it matter which?
+# A layer returns far too many numbers to read, so we reduce them to a single one, such as their mean. The hook can
+# compute this mean at once. Or it can keep the output, so that we can compute it later. Does it matter which?
 #
-# Let us try both on an untrained ResNet-50. Every child gets a forward hook, which records the mean of the output under
-# the name of the child, and also keeps the output tensor itself, in `kept`. After the forward pass we compute the means
-# once more, now from the tensors in `kept`. Will they all be the same as before? **Guess first.**
+# Let us try both ways on an untrained ResNet-50. Every child gets a forward hook, which records the mean of the output
+# under the name of the child, and also keeps the output tensor itself, in `kept`. After the forward pass we compute the
+# means once more, now from the tensors in `kept`. Will they all be the same as before? **Guess first.**
 #
 # </div>
 
@@ -171,8 +171,8 @@ for name, mean in means.items():
 # </div>
 # <div lang="en">
 #
-# The two sets of means do not agree everywhere. The `relu` behind `bn1` works in place, so it overwrote the output of
-# `bn1`, whose mean rose from 0.00 to 0.36. `detach()` drops the graph but keeps the same memory. A number computed
+# The means do not all agree. The `relu` behind `bn1` works in place, so it overwrote the output of `bn1`, whose mean
+# rose from 0.00 to 0.36. `detach()` drops the graph but keeps the same memory, so it does not help. A number computed
 # inside the hook cannot be overwritten, and it takes hardly any memory.
 #
 # On a GPU, however, `.item()` waits until the GPU is done. If you want many numbers, keep 0-dimensional tensors and
@@ -195,8 +195,8 @@ for name, mean in means.items():
 # </div>
 # <div lang="en">
 #
-# You will need such tables for other models too, so make it a function. Write `child_means(model, x)`, which runs
-# `model(x)` once and returns a dictionary from each child's name to the mean of its output.
+# You will need such tables for other models too, so write a function, `child_means(model, x)`, which runs `model(x)`
+# once and returns a dictionary from each child's name to the mean of its output.
 #
 # - Run the model in its present mode, training or evaluation, and leave it as it was, because an instrument should not
 #   change what it measures.
@@ -239,7 +239,7 @@ check("10.1", child_means)
 #
 # 看过激活，接着看梯度：它们按什么次序到达各个参数？我们接着用上面那个 `out`，给它接上交叉熵损失。前向传播已经结束，现在才给 ResNet-50 的每个参数挂张量钩子，不过还来得及，因为参数的钩子到反向传播时才触发。
 #
-# 整个次序会不会正好是参数表反过来？**先猜**，再看哪个参数的梯度最先到，哪个最后到。
+# 反向传播从最后一层走到第一层，那么整个次序会不会正好是参数表反过来？**先猜**，再看哪个参数的梯度最先到，哪个最后到。
 #
 # </div>
 # <div lang="en">
@@ -249,8 +249,8 @@ check("10.1", child_means)
 # too late to put a tensor hook on every parameter of the ResNet-50, because the hooks of a parameter fire only in the
 # backward pass.
 #
-# Will the order be simply the list of parameters, reversed? **Guess first**, and then see which parameter's gradient
-# arrives first, and which one last.
+# The backward pass goes through the layers from the last to the first. So will the order be simply the list of
+# parameters, reversed? **Guess first**, and then see which parameter's gradient arrives first, and which one last.
 #
 # </div>
 
@@ -279,19 +279,20 @@ print("the list of parameters, reversed:", [name for name, _ in arrived] == name
 # %% [markdown]
 # <div lang="zh">
 #
-# `fc` 的参数最先到，`conv1.weight` 最后到，可见层的次序反过来了。可是一层之内没有这样的规矩，`bn3.weight` 就比 `bn3.bias` 先到。
+# `fc` 的参数最先到，`conv1.weight` 最后到，因为反向传播从损失出发，走向输入。可见层的次序反过来了。可是一层之内没有这样的规矩，`bn3.weight` 就比 `bn3.bias` 先到，和参数表里一样。
 #
 # `fc` 的两个均值都是 0，却不是因为梯度小。对每一张图，交叉熵给各个 logit 的梯度有正有负，加起来互相抵消了。所以要看梯度有多大，得先取绝对值。
 #
 # </div>
 # <div lang="en">
 #
-# The gradients of `fc` arrive first and that of `conv1.weight` arrives last, so the layers come in reverse. Within a
-# layer there is no such rule: `bn3.weight` arrives before `bn3.bias`.
+# The gradients of `fc` arrive first and that of `conv1.weight` arrives last, because the backward pass begins at the
+# loss and ends at the input. So the layers come in reverse. Within a layer there is no such rule: `bn3.weight` arrives
+# before `bn3.bias`, although it also stands before it in the list.
 #
 # Both means at `fc` are 0, but not because these gradients are small. For each picture, cross-entropy sends positive
-# and negative gradients to the logits, and these cancel each other. So to see how large a gradient is, take absolute
-# values first.
+# and negative gradients to the logits, and these cancel each other in a mean. So if you want to know how large a
+# gradient is, take absolute values first.
 #
 # </div>
 
@@ -453,18 +454,19 @@ plot(dict.fromkeys(options, ""))
 # %% [markdown]
 # <div lang="zh">
 #
-# 先看 A，它是健康的样子：大约一半的激活是 0，没有 `nan`；4 个块的梯度相差不到 10 倍，最后随着损失一起变小。
+# 先看 A，它是健康的样子：大约一半的激活是 0，因为批归一化让它们以 0 为中心，ReLU 又去掉了负的一半；没有 `nan`；4 个块的梯度相差不到 10 倍，最后随着损失一起变小。
 #
 # 其余四行各有各的不同。B 的四条梯度线隔得很远。C 有两个块的激活全变成了 0。D 满是 `nan`。E 少了两条线。
 #
 # </div>
 # <div lang="en">
 #
-# Row A shows what a healthy run looks like. About half of the activations are 0, and none is `nan`. The gradients of
-# the 4 blocks differ by less than a factor of 10, and in the end they become small, as the loss does.
+# Row A shows what a healthy run looks like. About half of the activations are 0, because batch normalisation centres
+# them and ReLU cuts off the negative half. None is `nan`. The gradients of the 4 blocks differ by less than a factor of
+# 10, and in the end they become small, as the loss does.
 #
-# Each of the other rows differs from A in its own way. In B, the lines of the gradients lie far apart. In C, all
-# activations of two blocks become 0. D is full of `nan`. And in E, two lines are missing.
+# Each of the other rows differs from A in its own way. In B, the gradient lines lie far apart. In C, all activations of
+# two blocks become 0. In D, everything becomes `nan`. And in E, two lines are missing.
 #
 # </div>
 #
@@ -478,8 +480,8 @@ plot(dict.fromkeys(options, ""))
 # <div lang="en">
 #
 # We begin with D, because a `nan` can be traced to its origin. The `block1` of D starts with an additional layer,
-# `contrast`, which subtracts the mean of a picture and divides by its standard deviation. Behind it come convolution,
-# batch normalisation and ReLU, as usual. Now suppose that one of the 30 pictures is black. Which share of the output of
+# `contrast`, which subtracts the mean of a picture and divides by its standard deviation. Convolution, batch
+# normalisation and ReLU follow as usual. Suppose that one of the 30 pictures is black. Which share of the output of
 # `block1` will be `nan`? **Guess first**, and then see whether the `nan` goes away when all pictures of the next step
 # are fine.
 #
@@ -511,20 +513,22 @@ for title, net, x in (("black picture", make("D"), dark), ("after the run", trai
 # %% [markdown] tags=["F43"]
 # <div lang="zh">
 #
-# 黑图的标准差是 0，而 0 除以 0 得 `nan`，所以 `contrast` 的输出有 30 分之 1，即 0.033，是 `nan`。卷积把每张图分开算，比例不变。到了 `bn`，均值取自整批图，于是所有的数都成了 `nan`。
+# 黑图的像素都相等，减去均值得 0，标准差也是 0，而 0 除以 0 得 `nan`，所以 `contrast` 的输出有 30 分之 1，即 0.033，是 `nan`。卷积把每张图分开算，比例不变。到了 `bn`，均值取自整批图，里面只要有 `nan`，均值就是 `nan`，于是所有的数都成了 `nan`。
 #
-# 这样一来，损失和梯度也是 `nan`，走一步之后权重也是，模型就再也好不了。要是那时才来看，就会看到干净的图进了 `conv`，出来的全是 `nan`，于是错怪了 `conv`。
+# 损失和梯度都由这些数算出，所以也是 `nan`。优化器再从权重里减去 `nan`，走一步之后权重也是 `nan`，所以后来的图都正常，模型也好不了。要是那时才来看，就会看到干净的图进了 `conv`，出来的全是 `nan`，于是错怪了 `conv`，其实第一个 `nan` 出自 `contrast`。
 #
 # </div>
 # <div lang="en">
 #
-# The black picture has a standard deviation of 0, and 0 divided by 0 is `nan`. So 1 in 30, or 0.033, of what `contrast`
-# returns is `nan`. The convolution treats each picture by itself, so the share stays the same. But `bn` takes its mean
-# over the whole batch, and there everything becomes `nan`.
+# In the black picture all pixels are equal. When their mean is subtracted, 0 is left, and their standard deviation is 0
+# as well. So `contrast` divides 0 by 0, which gives `nan`. That is why 1 in 30, or 0.033, of its output is `nan`. The
+# convolution treats each picture by itself, so the share stays the same. But `bn` takes its mean over the whole batch.
+# If one number is `nan`, so is the mean, and there everything becomes `nan`.
 #
-# The loss and the gradients become `nan` as well, and after one step so do the weights, which is why the model does not
-# recover. If you look only then, you see clean pictures enter `conv` and nothing but `nan` come out, and you blame the
-# wrong layer.
+# The loss and the gradients are computed from these numbers, so they are `nan` as well. The optimizer then subtracts
+# `nan` from the weights, and so they become `nan`. That is why the model does not recover, although all later pictures
+# are fine. If you look only then, you see clean pictures enter `conv` and nothing but `nan` come out. You blame `conv`,
+# although the first `nan` came from `contrast`.
 #
 # </div>
 #
@@ -565,7 +569,7 @@ for title, net, x in (("black picture", make("D"), dark), ("after the run", trai
 # <div lang="en">
 #
 # The loss tells you that there is a `nan`, but to repair the model you must know which module made it. It is the first
-# to run whose input was clean but whose output is not.
+# whose input was clean but whose output is not.
 #
 # Write `first_nan(model, x)`, which runs `model(x)` once. It looks only at modules without children, in the order in
 # which they **run**. It returns the name of the first one that has no `nan` in its input but some in its output, or
@@ -586,8 +590,8 @@ for title, net, x in (("black picture", make("D"), dark), ("after the run", trai
 # </div>
 # <div lang="en">
 #
-# Real modules may have several inputs, take and return tuples, or overwrite an input in place. There, check all inputs
-# in a forward pre-hook, before the module runs.
+# Real modules may have several inputs, take and return tuples, or overwrite an input in place. For such modules, check
+# all inputs in a forward pre-hook, before the module runs.
 #
 # </div>
 
@@ -625,15 +629,16 @@ check("10.3", first_nan)
 #
 # <div lang="zh">
 #
-# B 没有 `nan`，激活里也没有 0，损失却一动不动。这个模型有两处改动：去掉了批归一化，ReLU 换成了 sigmoid。sigmoid 的斜率最多 0.25（2.9 节），单看斜率，走过三个块，梯度至少缩小 64 倍。B 的梯度从 `block4` 走到 `block1`，是缩小 64 倍左右吗？**先猜**，再运行下面两个单元格。
+# B 没有 `nan`，激活里也没有 0，损失却一动不动。这个模型有两处改动：去掉了批归一化，ReLU 换成了 sigmoid。sigmoid 的斜率最多 0.25（2.9 节），反向传播每过一个块，就让梯度乘以一次这样的斜率。单看斜率，走过三个块，梯度至少缩小 64 倍。B 的梯度从 `block4` 走到 `block1`，是缩小 64 倍左右吗？**先猜**，再运行下面两个单元格。
 #
 # </div>
 # <div lang="en">
 #
-# B has no `nan` and no activation of 0, and yet its loss does not move. Two things were changed in this model: its
-# batch normalisation was removed, and its ReLUs were replaced by sigmoids. The slope of sigmoid is at most 0.25
-# (section 2.9), so by the slopes alone a gradient shrinks at least 64 times over three blocks. Is it about that much
-# for B, from `block4` to `block1`? **Guess first**, and then run the two cells below.
+# In run B, no activation is `nan` and none is 0, and yet the loss does not move. Two things were changed in this model:
+# its batch normalisation was removed, and its ReLUs were replaced by sigmoids. The slope of sigmoid is at most 0.25
+# (section 2.9), and the backward pass multiplies the gradient by such a slope in every block. So by the slopes alone
+# the gradient shrinks at least 64 times over three blocks. Is this about how much the gradient of B shrinks from
+# `block4` to `block1`? **Guess first**, and then run the two cells below.
 #
 # </div>
 
@@ -668,7 +673,7 @@ for title, (losses, seen) in shown.items():
 # %% [markdown]
 # <div lang="zh">
 #
-# 远不止 64 倍：B 的梯度从 `block4` 走到 `block1`，已经缩小了大约 4000 倍。
+# 远不止：B 的梯度从 `block4` 走到 `block1`，已经缩小了大约 4000 倍。
 #
 # 原因有两个，最后两行把它们分开来看。只去掉批归一化，梯度缩小 122 倍，因为默认的初始权重偏小，这时损失也没有降。只换 sigmoid，缩小 14 倍，训练慢些，但学得动。两样合在一起，才到几千倍。
 #
@@ -679,18 +684,18 @@ for title, (losses, seen) in shown.items():
 # </div>
 # <div lang="en">
 #
-# Far more than 64: at `block1`, B's gradient is about 4000 times smaller than at `block4`.
+# It shrinks far more: at `block1`, the gradient of B is about 4000 times smaller than at `block4`.
 #
 # The last two rows separate the two causes. If we only remove batch normalisation, the gradient shrinks 122 times,
 # because the default initial weights are small, and the loss does not fall. If we only use sigmoid, it shrinks 14
-# times, and the model learns, though slowly. Only both together reach thousands.
+# times, and the model learns slowly. Only both together reach thousands.
 #
-# Even the healthy A has a factor of 6, because earlier maps spread the gradient over more pixels. So we call a gradient
-# vanishing only if it is over 100 times smaller than the last block's. At step 0, of the five runs, only `block1` and
-# `block2` of B are that small. The `none` of E is for section 10.8.
+# Even in run A the gradient shrinks 6 times, because earlier maps are larger and spread it over more pixels. So we call
+# a gradient vanishing only if it is over 100 times smaller than the last block's. At step 0, only `block1` and `block2`
+# of B have such a gradient. E has `none`, which is another illness (section 10.8).
 #
 # Would Adam save B? It divides a gradient by its own size, so a tiny one should do no harm. We train B with Adam at a
-# rate of 0.003. How far will its first step move the weights of `block1`? **Guess first**, and then see the loss after
+# rate of 0.003. How far will the first step move the weights of `block1`? **Guess first**, and then see the loss after
 # 300 steps.
 #
 # </div>
@@ -713,18 +718,20 @@ for name, rate, options_ in (("SGD", 0.1, {"momentum": 0.9}), ("Adam", 0.003, {}
 # %% [markdown] tags=["F45"]
 # <div lang="zh">
 #
-# Adam 的第一步和学习率一样大，这里是 0.003，哪怕梯度只有百万分之几。SGD 的步子只有它的几千分之一。所以同一个 B，SGD 走 300 步也学不动，Adam 却学会了。
+# Adam 的第一步和学习率一样大，这里是 0.003，哪怕梯度只有百万分之几，因为梯度除以自己的大小，就只剩下正负号。SGD 却拿学习率乘以梯度，所以第一步只有它的几千分之一。所以同一个 B，SGD 走 300 步也学不动，Adam 却学会了。
 #
-# 只有梯度小到 Adam 的 `eps`（默认 1e-8）附近，这第一步才会变小。
+# 只有梯度小到 Adam 的 `eps`（默认 1e-8）附近，这第一步才会变小，因为做除法之前，Adam 给除数加上了它。
 #
 # </div>
 # <div lang="en">
 #
 # The first step of Adam is as large as its learning rate, here 0.003, although the gradient is only a few millionths.
-# The step of SGD is thousands of times smaller. So the same B that learns nothing in 300 steps of SGD does learn under
-# Adam.
+# The reason is that Adam divides the gradient by its own size, and then only the sign is left. SGD multiplies the
+# gradient by the learning rate instead, so its first step is thousands of times smaller. That is why network B, which
+# learns nothing in 300 steps of SGD, does learn under Adam.
 #
-# This first step is smaller only if a gradient comes near Adam's `eps` (1e-8 by default).
+# This first step is smaller only if a gradient comes near Adam's `eps` (1e-8 by default), because Adam adds this number
+# to the size before it divides.
 #
 # </div>
 #
@@ -811,14 +818,15 @@ check("10.4", vanishing)
 #
 # <div lang="zh">
 #
-# C 的 `block3` 和 `block4` 没有批归一化，学习率是 1.0。它最后的损失和 B 一样在 1.8 左右，可是听诊器听到的不一样。为了弄清原因，我们只换掉嫌疑最大的学习率，再训练一次。在原来的 C 里，`block1` 最后的梯度有多大？**先猜。**
+# C 的 `block3` 和 `block4` 没有批归一化，学习率是 1.0。它最后的损失和 B 一样在 1.8 左右，可是听诊器听到的不一样。为了弄清原因，我们只换掉嫌疑最大的学习率（它是别的训练的十倍），再训练一次。在原来的 C 里，`block1` 最后的梯度有多大？**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# C has no batch normalisation in `block3` and `block4`, and its learning rate is 1.0. Its last loss is near 1.8, like
-# that of B, but the stethoscope hears something else. To see why, we change only the chief suspect, the learning rate,
-# and train once more. In C as it was, how large is the last gradient at `block1`? **Guess first.**
+# In run C, `block3` and `block4` have no batch normalisation, and the learning rate is 1.0. The last loss is near 1.8,
+# like that of B, but the stethoscope shows something else. To find the cause, we begin with the chief suspect, the
+# learning rate, which is ten times that of the other runs. We change nothing else and train once more. In the original
+# run C, how large is the last gradient at `block1`? **Guess first.**
 #
 # </div>
 
@@ -845,40 +853,42 @@ describe("C, rate 0.1", losses, seen)
 # %% [markdown]
 # <div lang="zh">
 #
-# C 的第一块梯度恰好是 0。学习率太大，几步就把 `block3` 的权重推得太远，损失一度冲到了 16。不久以后，它的 ReLU 就再没有一个输入是正的：输出是 0，斜率是 0，梯度也就到此为止。`block4` 收到的全是 0，又没有偏置，给出的也全是 0。
+# C 的第一块梯度恰好是 0。学习率太大，几步就把 `block3` 的权重推得太远，损失一度冲到了 16。不久以后，它的 ReLU 就再没有一个输入是正的：输出是 0，斜率也是 0，梯度乘以斜率，也就到此为止。`block4` 收到的全是 0，又没有偏置，给出的也全是 0。
 #
-# B 和 C 的不同就在这里。B 的梯度很小，但还活着，Adam 就用得上。C 的梯度是 0，只有 `head` 的偏置还有梯度，优化器几乎无从下手。这时通常只能从头再来，用小一些的学习率。
+# B 和 C 的不同就在这里。B 的梯度很小，但还活着，Adam 就用得上。C 的梯度是 0，只有 `head` 的偏置还有梯度，优化器几乎无从下手。这时通常只能从头再来，用小一些的学习率。这里就有用：学习率是 0.1，损失就降到 0.3。
 #
-# C 的权重也许还会动，但那不是在学习，靠的是动量的余势或者权重衰减。
+# C 的权重也许还会动，但那不是在学习，因为没有梯度告诉它们往哪里走，靠的是动量的余势或者权重衰减。
 #
 # </div>
 # <div lang="en">
 #
 # The gradient at the first block of C is exactly 0. Within a few steps, the large learning rate pushed the weights of
-# `block3` so far that the loss rose to 16. Soon afterwards no input of its ReLU was positive any more. So the output is
-# 0, the slope is 0, and the gradient ends there. `block4` receives only zeros and has no bias, so it returns only zeros
-# as well.
+# `block3` so far that the loss rose to 16. Soon afterwards no input of its ReLU was positive any more. Then the output
+# is 0 and so is the slope. The gradient is multiplied by the slope, so it ends there. `block4` receives only zeros and
+# has no bias, so it returns only zeros as well.
 #
 # This is how C differs from B. The gradients of B are tiny but alive, and Adam could make use of them. In C the
 # optimizer has almost nothing to work on, because only the bias of `head` still has a gradient. Usually you then have
-# to start again, with a smaller learning rate.
+# to start again, with a smaller learning rate. Here that helps: at a rate of 0.1, the loss falls to 0.3.
 #
-# The weights of C may still move, but that is not learning: it is due to what is left of the momentum, or to weight
-# decay.
+# The weights of C may still move, but that is not learning, because no gradient tells them where to go. What moves them
+# is the rest of the momentum, or weight decay.
 #
 # </div>
 
 # %% [markdown]
 # <div lang="zh">
 #
-# 想看着这些 ReLU 死去吗？`TrainingPanel` 也靠钩子，训练到哪里就画到哪里，一行是一层，一列是一步。用鼠标或方向键指着哪一步，它就说出那一步的数。请你找一找：`block3` 和 `block4` 是从第几步起死的？
+# 上面的数说得出 ReLU 死了，却说不出是什么时候死的。`TrainingPanel` 让你每一步都看得到，它也靠钩子，训练到哪里就画到哪里。每种数画成一张色带图，一行是一层，一列是一步，颜色说的是那一层在那一步的数有多大。用鼠标或方向键指着哪一步，它就说出那一步的数。请你找一找：`block3` 和 `block4` 是从第几步起死的？
 #
 # </div>
 # <div lang="en">
 #
-# Would you like to watch the ReLUs die? `TrainingPanel` works with hooks, too, and it draws while the model trains,
-# with a row per layer and a column per step. Point at a step, with the mouse or the arrow keys, and it tells you the
-# numbers. From which step on are `block3` and `block4` dead?
+# The numbers above say that the ReLUs are dead, but not when they died. To find out, you can watch every step with
+# `TrainingPanel`, which works with hooks, too. While the model trains, it draws a strip for each kind of number. A
+# strip has a row per layer and a column per step, and the colour at each place shows how large the number of that layer
+# was at that step. Point at a step, with the mouse or the arrow keys, and the panel tells you the numbers. From which
+# step on are `block3` and `block4` dead?
 #
 # </div>
 
@@ -893,17 +903,19 @@ panel
 # %% [markdown]
 # <div lang="zh">
 #
-# 这两个块从第 8 步起就死了。到了这一步，`block3` 和 `block4` 的 ReLU 没有一个单元为正，所以最后一个 ReLU 之前的梯度恰好为 0，在面板里是黑的。
+# 这两个块从第 8 步起就死了。到了这一步，`block3` 和 `block4` 的 ReLU 没有一个单元为正，斜率为 0，梯度就过不去。所以最后一个 ReLU 之前的梯度恰好为 0，在面板里是黑的。没有梯度，前面的权重就不再学习，这些单元也就一直死着。
 #
 # 更新得最猛的，却是前面的第 4 步：在更新比例里，那一列最亮。死了以后，权重还在动，不过动得越来越少，那是动量的余势。
 #
 # </div>
 # <div lang="en">
 #
-# The two blocks are dead from step 8 on. By then, no unit in the ReLUs of `block3` and `block4` is positive. So all
-# gradients before the last ReLU are exactly 0, and the panel shows them in black.
+# The two blocks are dead from step 8 on. By then, no unit in the ReLUs of `block3` and `block4` is positive. Where the
+# input of a ReLU is not positive, its slope is 0, so no gradient gets through. That is why all gradients before the
+# last ReLU are exactly 0, and the panel shows them in black. Without a gradient the weights before it no longer learn,
+# so the units stay dead.
 #
-# The largest updates came earlier, at step 4, where you see a bright column in the strip of the update ratios. After
+# The largest updates came earlier, at step 4: in the strip of the update ratios, this column is the brightest. After
 # step 8 the weights still move, though less and less, because what is left of the momentum carries them on.
 #
 # </div>
@@ -917,9 +929,9 @@ panel
 # </div>
 # <div lang="en">
 #
-# E is the hardest patient, because its loss looks just like that of A. Only two lines of gradients are missing. Make
-# your own diagnosis first: what goes on in this model, and why does its loss fall all the same? Then run the cell below
-# and open the answer.
+# E is the hardest patient, because its loss looks just like that of A. Only the figure shows a difference: the
+# gradients of two blocks have no line. Make your own diagnosis first: what goes on in this model, and why does its loss
+# fall all the same? Then run the cell below and open the answer.
 #
 # </div>
 
@@ -936,9 +948,9 @@ for name, param in patient.named_parameters():
 #
 # <details><summary>答案</summary>
 #
-# 在 `forward` 里，有人在 `block2` 之后写了 `.detach()`，计算图就断了。所以前两块的梯度不是很小，也不是 0，而是根本没有：`.grad` 是 `None`，权重一步也没动。
+# 在 `forward` 里，有人在 `block2` 之后写了 `.detach()`，计算图就断了，反向传播走不到前两块。所以它们的梯度不是很小，也不是 0，而是根本没有：`.grad` 是 `None`，权重一步也没动。
 #
-# 那损失为什么还会降？前两块虽然没有学过，给出的特征也分得开这 30 张图，后面的层就把这些特征背了下来。只看损失，永远发现不了。打开 `Patient` 的源代码看一看。
+# 那损失为什么还会降？前两块虽然没有学过，给出的特征还是张张不同。后面的块和 `head` 有了这些就够了，它们背下了这 30 张图的特征各属于哪一类。于是损失照样下降，只看损失，永远发现不了有一半的块没有在学。想看那一行，就打开 `Patient` 的源代码。
 #
 # </details>
 #
@@ -947,11 +959,14 @@ for name, param in patient.named_parameters():
 #
 # <details><summary>Answer</summary>
 #
-# In `forward`, somebody wrote `.detach()` after `block2`, and that cuts the graph. So the gradients of the first two
-# blocks are neither tiny nor 0: there are none. `.grad` is `None`, and the weights have not moved.
+# In `forward`, somebody wrote `.detach()` after `block2`, and that cuts the graph. The backward pass ends at the cut
+# and never reaches the first two blocks. So their gradients are neither tiny nor 0: there are none. `.grad` is `None`,
+# and the weights have not moved.
 #
-# Why does the loss fall, then? Even untrained, these blocks give features that tell 30 pictures apart, and the layers
-# behind them learned these by heart. The loss alone would never show it. Have a look at the source of `Patient`.
+# Why does the loss fall, then? The first two blocks have learned nothing, but the features that they give still differ
+# from one picture to the next. That is enough for the later blocks and `head`, which learned by heart the class that
+# goes with the features of each of the 30 pictures. So the loss falls as if all were well, and from the loss alone you
+# would never notice that half of the blocks do not learn. To see the line itself, open the source of `Patient`.
 #
 # </details>
 #
@@ -987,7 +1002,7 @@ plot(
 #
 # 学习率合适，也可能偶尔有一步的梯度特别大，这时可以裁剪。`clip_grad_norm_` 把所有参数的梯度合起来算**一个**范数，如果太大，就一起按比例缩小。
 #
-# 钩子也做得到吗？下面 `a` 的梯度是 `[3, 4]`，`b` 的是 `[12]`，上限 6.5。先用 `clip_grad_norm_` 裁一次；再给每个参数挂一个张量钩子，让它们各裁各的（练习 03.2）。各裁各的时候，`b` 的梯度是多少？**先猜。**
+# 张量钩子也做得到吗？下面 `a` 的梯度是 `[3, 4]`，`b` 的是 `[12]`，两个合起来的范数，上限是 6.5。先用 `clip_grad_norm_` 裁一次；再给每个参数挂一个张量钩子，它只知道一个梯度，只好各裁各的（练习 03.2）。各裁各的时候，`b` 的梯度是多少？**先猜。**
 #
 # </div>
 # <div lang="en">
@@ -996,9 +1011,10 @@ plot(
 # clip them. `clip_grad_norm_` computes **one** norm of the gradients of all parameters, and if this norm is too large,
 # it scales all of them by the same factor.
 #
-# Could hooks do that as well? Below, the gradient of `a` is `[3, 4]`, that of `b` is `[12]`, and the limit is 6.5.
-# First we call `clip_grad_norm_`. Then we put a tensor hook on every parameter, and each hook clips its own gradient
-# (exercise 03.2). What will the gradient of `b` be in this second case? **Guess first.**
+# Could tensor hooks do the same? Below, the gradient of `a` is `[3, 4]` and that of `b` is `[12]`. The limit is 6.5,
+# for the norm of both together. First we let `clip_grad_norm_` clip them. Then we put a tensor hook on every parameter.
+# A tensor hook knows only one gradient, so each hook clips its own gradient to the limit (exercise 03.2). What will the
+# gradient of `b` be in this second case? **Guess first.**
 #
 # </div>
 
@@ -1033,9 +1049,9 @@ for handle in own:
 # %% [markdown]
 # <div lang="zh">
 #
-# 两种结果不一样。合起来的范数是 $\sqrt{9+16+144}=13$，正好是上限 6.5 的两倍，所以 `clip_grad_norm_` 把所有梯度都减半，方向不变。各裁各的时候，`a` 的范数是 5，没有超过上限，不用动，`b` 却从 12 缩到 6.5，方向就变了。
+# 两种结果不一样。合起来的范数是 $\sqrt{9+16+144}=13$，正好是上限 6.5 的两倍，所以 `clip_grad_norm_` 把所有梯度都减半，方向不变。各裁各的时候，`a` 的范数是 5，没有超过上限，不用动，`b` 却从 12 缩到 6.5，方向就变了，这一步也就走偏了。
 #
-# 张量钩子为什么做不好？总范数要等所有梯度都到齐、加好才算得出来，而张量钩子只看到一个。好在优化器也有钩子：`register_step_pre_hook` 挂上的函数，在 `step()` 开始时触发。
+# 张量钩子为什么做不好？总范数要等所有梯度都到齐、加好才算得出来，而张量钩子只看到一个。好在优化器也有钩子：`register_step_pre_hook` 挂上的函数，在 `step()` 开始时触发，那时梯度都到齐了。
 #
 # </div>
 # <div lang="en">
@@ -1043,11 +1059,11 @@ for handle in own:
 # The two results differ. The norm of all gradients together is $\sqrt{9+16+144}=13$, which is twice the limit of 6.5.
 # So `clip_grad_norm_` halves all of them, and the direction stays the same. If each gradient is clipped by itself, `a`
 # with its norm of 5 is below the limit and is left alone, while `b` shrinks from 12 to 6.5. So the direction has
-# changed.
+# changed, and the step no longer follows the gradient.
 #
 # Why can tensor hooks not do better? The total norm can be computed only when all gradients have arrived and been added
 # up, but a tensor hook sees only one of them. Fortunately, optimizers have hooks, too: a function registered with
-# `register_step_pre_hook` fires as `step()` begins.
+# `register_step_pre_hook` is called as `step()` begins, when all gradients are there.
 #
 # </div>
 
@@ -1213,9 +1229,9 @@ check("10.5", clip_before_step)
 #
 # 这一课的仪器，真实的工具里也有。`wandb.watch` 就在训练时给每个参数的梯度记直方图，梯度是它用张量钩子取得的。
 #
-# 有一种 `nan`，练习 10.3 的 `first_nan` 找不到：它到反向传播时才出现，而前向钩子看不到那里。遇到这种情况，可以用 `torch.autograd.detect_anomaly`，它会指出是哪个函数的反向计算第一个给出了 `nan`。不过它让训练慢很多，查完就关掉。
+# 有一种 `nan`，练习 10.3 的 `first_nan` 找不到：它到反向传播时才出现，而前向钩子看不到那里。遇到这种情况，可以用 `torch.autograd.detect_anomaly`，它会指出是哪个函数的反向计算第一个给出了 `nan`。不过它要检查每个函数的结果，训练会慢很多，查完就关掉。
 #
-# 下面的损失是 0，到了反向传播才出现 `nan`。再往下是你的进度。
+# 下面的损失是 0，前向传播看上去正常，到了反向传播才出现 `nan`。再往下是你的进度。
 #
 # </div>
 # <div lang="en">
@@ -1225,10 +1241,11 @@ check("10.5", clip_before_step)
 #
 # There is a kind of `nan` that `first_nan` of exercise 10.3 cannot find: one that appears only in the backward pass,
 # where no forward hook looks. For this case there is `torch.autograd.detect_anomaly`, which names the function whose
-# backward computation returned the first `nan`. It makes training much slower, so switch it off when you have found the
-# culprit.
+# backward computation returned the first `nan`. Because it checks the result of every such function, training becomes
+# much slower, so switch it off when you have found the culprit.
 #
-# Below, the loss is 0, and only backward makes a `nan`. After that you see your progress.
+# Below, the loss is 0, so the forward pass looks fine, and only backward makes a `nan`. After that you see your
+# progress.
 #
 # </div>
 
