@@ -108,7 +108,7 @@ ax.set_axis_off()
 #
 # <div lang="zh">
 #
-# 要指出十字在哪里，就要回到位置还没有丢的地方。`block4` 就是这样一层，它输出 64 张 8×8 的特征图。可是其中哪些通道支持十字呢？可以问梯度，因为梯度说的是，十字的 logit 对特征图的每一处有多敏感。
+# 要指出十字在哪里，就要回到取平均之前，位置还没有丢的地方。`block4` 就是这样一层，它输出 64 张 8×8 的特征图。可是其中哪些通道支持十字呢？可以问梯度，因为梯度说的是，十字的 logit 对特征图的每一处有多敏感。
 #
 # 所以特征图和梯度，两样都要。特征图在前向传播时就有，梯度却要等反向传播，于是我们分两步来取。一个前向钩子先留下特征图，同时在 `output` 上注册一个张量钩子；等反向传播到了这里，张量钩子就收到梯度（7.8 节）。
 #
@@ -117,13 +117,13 @@ ax.set_axis_off()
 # </div>
 # <div lang="en">
 #
-# To point at something, we have to go back to a layer that still knows where things are. `block4` is such a layer: it
-# returns 64 feature maps of 8×8. But which of these channels speak for the cross? The gradient can tell, because it
-# says how sensitive the logit of the cross is to each place of each map.
+# To point at the cross, we need a layer that still knows where things are. The last such layer is `block4`, because the
+# average behind it mixes all places. It returns 64 feature maps of 8×8. But which of these channels speak for the
+# cross? The gradient can tell, because it says how sensitive the logit of the cross is to each place of each map.
 #
-# So we need both, the maps and the gradient. The maps are there in the forward pass, but the gradient comes only in the
-# backward pass. That is why the forward hook below does two things. It keeps the maps, and it registers a tensor hook
-# on `output`. When the backward pass gets there, the tensor hook receives the gradient (section 7.8).
+# So we need both, the maps from the forward pass and the gradient from the backward pass. That is why the forward hook
+# below does two things. It keeps the maps, and it registers a tensor hook on `output`. When the backward pass reaches
+# this tensor, the tensor hook receives its gradient (section 7.8).
 #
 # Each channel has 64 places, and each place has a gradient of its own. **Guess first**: are these 64 gradients equal?
 #
@@ -155,20 +155,20 @@ print("the head's own weights, divided by 64:", same)
 # %% [markdown]
 # <div lang="zh">
 #
-# 在一个通道里，梯度处处相同。原因在于 `block4` 后面的两步：先对 64 处取平均，再经过线性层。所以每一处的梯度都一样，就是线性层的权重除以 64。
+# 在一个通道里，梯度处处相同。原因在于 `block4` 后面的两步：先对 64 处取平均，每一处只占 64 分之一；再经过线性层，平均值在那里乘以权重。所以每一处的梯度都一样，就是线性层的权重除以 64。
 #
 # 在更靠前的层，或者换一个不这样结尾的网络（例如 AlexNet），各处的梯度一般并不相同。所以 Grad-CAM 对各处取**平均**，得到的数就是这个通道的**权重**。权重为正，通道就支持十字；权重为负，就反对十字。
 #
 # </div>
 # <div lang="en">
 #
-# Within a channel the gradients are all equal. The reason is what follows `block4`: an average over 64 places and
-# then a linear layer. So every place of a channel has the same gradient, namely the weight of the linear layer,
-# divided by 64.
+# Within a channel the gradients are all equal. The reason is what follows `block4`. First comes an average over 64
+# places, in which each place counts for one 64th. Then a linear layer multiplies the average by a weight. So every
+# place of a channel has the same gradient, namely this weight, divided by 64.
 #
 # At earlier layers, and in networks that do not end like this one, such as AlexNet, the gradient usually differs from
-# place to place. Grad-CAM therefore takes its **average**, and this number is the **weight** of the channel. A
-# positive weight speaks for the cross, and a negative one against it.
+# place to place. Grad-CAM therefore takes its **average**, and this number is the **weight** of the channel. A positive
+# weight speaks for the cross, and a negative one against it.
 #
 # </div>
 #
@@ -176,14 +176,15 @@ print("the head's own weights, divided by 64:", same)
 #
 # <div lang="zh">
 #
-# 刚才的反向传播，是从十字的 logit 出发的。从十字的概率出发，或者从训练时用的损失出发，是不是也行？我们把这三个数对 6 个 logit 的梯度列成三行，比一比。**先猜**：哪几行里，三角形也有份？
+# 刚才的反向传播，是从十字的 logit 出发的。从十字的概率出发，或者从训练时用的损失出发，是不是也行？我们把这三个数对 6 个 logit 的梯度列成三行，比一比。哪个数不是 0，哪一类的 logit 就有影响。**先猜**：哪几行里，三角形也有影响？
 #
 # </div>
 # <div lang="en">
 #
 # We started the backward pass from the logit of the cross. Could we also have started it from the probability of the
 # cross, or from the loss that training uses? To compare the three, we put their gradients with respect to the 6 logits
-# into three rows. **Guess first**: in which rows does the triangle play a part?
+# into three rows. A number that is not 0 shows that the logit of its class has an influence. **Guess first**: in which
+# rows does the triangle have an influence?
 #
 # </div>
 
@@ -202,26 +203,27 @@ print(Table(["gradient of", *CLASSES], rows))
 # %% [markdown]
 # <div lang="zh">
 #
-# 只有 logit 那一行只问十字自己，概率和损失两行都牵涉到三角形。要概率升高，压低三角形也行，而这不是我们想问的。
+# 只有 logit 那一行只问十字自己，概率和损失两行都牵涉到三角形，因为 softmax 把各类放在一起比。要概率升高，压低三角形也行，而这不是我们想问的。
 #
 # 还有一个原因：十字的概率已经接近 1，梯度只剩 0.03。损失的梯度也一样小，符号还是反的，因为十字变强，损失就变小。
 #
-# 几张图能不能合用一次反向传播？每张图都要自己那一类的 logit 的梯度，`logits.gather(1, labels[:, None])` 正好从每张图里取出这一个。我们把两张图的加起来，只做一次反向传播，再和每张图单独做的比。先在 eval 模式下比，再在 train 模式下比。**先猜**：在哪种模式下，两张图的梯度会混在一起？
+# 几张图能不能合用一次反向传播，省些时间？每张图都要自己那一类的 logit 的梯度，`logits.gather(1, labels[:, None])` 正好从每张图里取出这一个。我们把两张图的加起来，只做一次反向传播，再和每张图单独做的比。先在 eval 模式下比，再在 train 模式下比。**先猜**：在哪种模式下，两张图的梯度会混在一起？
 #
 # </div>
 # <div lang="en">
 #
-# Only the row of the logit asks about the cross alone. In the rows of the probability and the loss, the triangle
-# plays a part as well. A probability also rises if the triangle is pushed down, and that is not what we want to know.
+# Only the row of the logit asks about the cross alone. The probability and the loss depend on the triangle as well,
+# because softmax compares all classes. So the probability also rises if the triangle is pushed down, and that is not
+# what we want to know.
 #
 # There is another reason. The probability of the cross is already near 1, so it can hardly rise any more, and its
 # gradient has faded to 0.03. The gradient of the loss has faded just as much, and its sign is reversed, because the
 # loss falls when the cross gains.
 #
-# So far we have asked about one picture. Can several pictures share one backward pass? Each needs the gradient of the
-# logit of its own class, and `logits.gather(1, labels[:, None])` takes just that logit from every picture. We add up
-# those of two pictures and run backward once. Then we compare the result with what each picture gets alone, in eval
-# mode and in train mode. **Guess first**: in which mode do the gradients of the two pictures mix?
+# So far we have asked about one picture. Can several pictures share one backward pass, to save time? Each needs the
+# gradient of the logit of its own class, and `logits.gather(1, labels[:, None])` takes just that logit from every
+# picture. We add up those of two pictures and run backward once. Then we compare the result with what each picture gets
+# alone, in eval mode and in train mode. **Guess first**: in which mode do the gradients of the two pictures mix?
 #
 # </div>
 
@@ -373,9 +375,9 @@ for ax, name in zip(axes, ("cross", "triangle"), strict=True):
 # If we ask about the cross, the right half adds up to less than 0, because channels with negative weights prevail on
 # that side. They speak against the cross, and the `ReLU` cuts this off.
 #
-# When we asked about the triangle, the picture and its maps were still the same. Only the question had changed, and
-# the light moved to the other side. That answers section 11.1 as well: the network can point at the shapes, although
-# nobody ever told it where they are.
+# When we asked about the triangle, the picture and its maps were still the same. Only the question had changed, and so
+# the light moved to the other side. That answers the question of section 11.1 as well: the network can point at the
+# shapes, although nobody ever told it where they are.
 #
 # </div>
 #
@@ -389,9 +391,9 @@ for ax, name in zip(axes, ("cross", "triangle"), strict=True):
 # <div lang="en">
 #
 # The map of 8×8 has to be enlarged to 64×64 before we can lay it over the picture or compare it with a box.
-# `F.interpolate` does that, but it has options that matter. To see what they do, we try them on one row of 4 numbers,
-# the first of which is negative. We also let `relu()` come before the enlarging in one case and after it in another.
-# **Guess first**: are the numbers the same? Then see what we get without `mode`.
+# `F.interpolate` does that, but with the wrong options it distorts the map. To see what they do, we try them on one row
+# of 4 numbers, the first of which is negative. We also let `relu()` come before the enlarging in one case and after it
+# in another. **Guess first**: are the numbers the same? Then see what we get without `mode`.
 #
 # </div>
 
@@ -427,8 +429,8 @@ print("bilinear:", tuple(maps.shape), "to", tuple(enlarged.shape))
 # <div lang="en">
 #
 # Without `mode` we get `nearest`, which repeats every number, so the map consists of blocks. `linear` passes gradually
-# between the numbers, and the peak stays. `align_corners=True` pulls the outer numbers to the borders, and the peak
-# moves.
+# between the numbers, and the peak stays. `align_corners=True` pulls the outer numbers to the borders, so the peak
+# moves and points at the wrong place.
 #
 # `relu()` comes first because linear enlarging mixes neighbours: a negative number leaks into the places beside it, and
 # 0.75 becomes 0.50.
@@ -698,7 +700,7 @@ check("11.3", hit_rate)
 #
 # 现在可以量一量，训练好的网络指得有多准。11.2 节说过，它在 `block4` 的权重就是 `head.weight / 64`。所以这里连反向传播都不需要，一个前向钩子就能给出全部热图。这个做法叫 CAM（class activation mapping），是 Grad-CAM 的前身。
 #
-# 我们用 CAM 给两个网络各画 500 张热图。一个是训练好的，另一个是随机权重的，什么都没有学过。**先猜**：随机权重的命中率，比永远指着正中间的高还是低？然后再看，从没见过框的那个训练好的网络命中多少。
+# 要是什么都没学过的网络也一样准，命中率再高也说明不了什么。所以我们用 CAM 给两个网络各画 500 张热图，一个是训练好的，另一个是随机权重的。**先猜**：随机权重的命中率，比永远指着正中间的高还是低？然后再看，从没见过框的那个训练好的网络命中多少。
 #
 # </div>
 # <div lang="en">
@@ -707,9 +709,10 @@ check("11.3", hit_rate)
 # `block4` are `head.weight / 64`. So here we do not even need backward: one forward hook gives all the maps. This
 # method is called CAM (class activation mapping), and it came before Grad-CAM.
 #
-# With CAM we make 500 maps of each of two networks: the trained one, and one with random weights, which has learnt
-# nothing at all. **Guess first**: do random weights hit more or less often than always pointing at the middle? Then see
-# how often the trained network hits, although it has never seen a box.
+# A high hit rate would prove little if a network that has learnt nothing had it as well. So we compare two networks:
+# the trained one, and one with random weights. With each of them we make 500 maps by CAM. **Guess first**: do random
+# weights hit more or less often than always pointing at the middle? Then see how often the trained network hits,
+# although it has never seen a box.
 #
 # </div>
 
@@ -768,29 +771,30 @@ for (name, maps), panels in zip(cams.items(), axes, strict=True):
 # %% [markdown]
 # <div lang="zh">
 #
-# 每张热图都盖在它的图上，白框是真的框。热图的最高点画成圆点，就是落在框里，命中了；画成叉，就是没命中。最后一列特意选了一张训练过的网络没命中的图。
+# 每张热图都盖在它的图上，越黄的地方越支持图里形状的那一类。白框是真的框。热图的最高点画成圆点，就是落在框里，命中了；画成叉，就是没命中。最后一列特意选了一张训练过的网络没命中的图。
 #
 # 看亮度的时候要当心。每张热图各用**自己的**颜色刻度，最亮处就是写在上面的最大值。所以随机权重的热图看着也亮，数值却小得多。
 #
-# 训练过的网络，命中率是 0.98。随机权重的只有 0.07，比永远指着正中间还低。它的热图大多亮在别处，还有一些处处是 0，最高点就算在左上角。
+# 训练过的网络，命中率是 0.98。随机权重的只有 0.07，比永远指着正中间的 0.33 还低。它的热图，最高点大多不在框里，许多靠近图的边缘；还有一些处处是 0，最高点就算在左上角。
 #
 # 这样的比较叫**合理性检查**。如果换上随机权重，热图几乎不变，它画的就不是网络学到的东西。
 #
 # </div>
 # <div lang="en">
 #
-# Each map lies over its picture, and the true box is white. The highest point of the map is a dot if it hits the box,
-# and a cross if it misses. For the last column we picked a picture that the trained network misses.
+# Each map lies over its picture. Yellow places speak most for the class of the shape, and the white frame is the true
+# box. The highest point of the map is a dot if it hits the box, and a cross if it misses. For the last column we picked
+# a picture that the trained network misses.
 #
 # Beware of the brightness. Each map has a colour scale **of its own**, up to its highest value, which stands above
 # it. That is why the maps of random weights look bright as well, although their values are far smaller.
 #
-# The trained network has a hit rate of 0.98. Random weights give 0.07, which is less than always pointing at the
-# middle would give. Most of their maps light up elsewhere. Some are 0 everywhere, and then the upper left corner
-# counts as the highest point.
+# The trained network has a hit rate of 0.98. Random weights give 0.07, even less than the 0.33 of always pointing at
+# the middle. Their highest points mostly miss the box, and many are near an edge of the picture. Some maps are 0
+# everywhere, and then the upper left corner counts as the highest point.
 #
-# Such a comparison is called a **sanity check**. If random weights hardly change a map, it does not show what the
-# network has learnt.
+# Such a comparison is called a **sanity check**. If the maps hardly change when the weights are random, they do not
+# show what the network has learnt.
 #
 # </div>
 
@@ -856,16 +860,17 @@ print(f"{len(hearts)} new hearts with a sticker, called a heart: {called:.1f}")
 #
 # 没见过的爱心，网络全都答对了。只看这些爱心，这是一个很好的网络。
 #
-# 不过我们来仔细查一查。先给圆贴上贴纸，去掉爱心的贴纸，看网络怎么说；再看热图的最高点落在哪里。热图用你的 `grad_cam` 来画，打分用你的 `hit_rate`。**先猜**：贴上贴纸的圆，有多少会被认作爱心？
+# 不过这些爱心都带着贴纸，看不出网络看的是爱心还是贴纸。所以我们把两者分开：给圆贴上贴纸，去掉爱心的贴纸。要是网络看的是贴纸，回答就会反过来。然后再看热图的最高点落在哪里。热图用你的 `grad_cam` 来画，打分用你的 `hit_rate`。**先猜**：贴上贴纸的圆，有多少会被认作爱心？
 #
 # </div>
 # <div lang="en">
 #
 # The network gets every new heart right. Judged by these hearts, it is an excellent network.
 #
-# But let us examine it more closely. First we put the sticker on circles and take it off the hearts, and see what the
-# network says. Then we see where the highest point of a map lies. Your own `grad_cam` makes the maps, and your
-# `hit_rate` scores them. **Guess first**: how many circles with a sticker will be called a heart?
+# But all of these hearts have the sticker, so we cannot tell whether the network looks at the heart or at the sticker.
+# To find out, we separate the two: we put the sticker on circles, and take it off the hearts. If the network looks at
+# the sticker, its answers will flip. Then we see where the highest point of a map lies. Your own `grad_cam` makes the
+# maps, and your `hit_rate` scores them. **Guess first**: how many circles with a sticker will be called a heart?
 #
 # </div>
 
@@ -1066,7 +1071,7 @@ for ax, channel in zip(axes[1:], (best, worst), strict=True):
 # </div>
 # <div lang="en">
 #
-# At `block4` both predictions have a correlation of 1.00. They cannot fail, because everything behind it is linear.
+# At `block4` both predictions have a correlation of 1.00. They cannot fail, because what follows `block4` is linear.
 #
 # The figure shows two of its channels. The one in the middle is bright on the cross, and without it the logit of the
 # cross falls. The one on the right is bright on the triangle, and without it the logit of the cross rises.
@@ -1093,19 +1098,19 @@ GradCamPlayground(
 # %% [markdown]
 # <div lang="zh">
 #
-# 爱心和三角形放在一起，网络说是圆，放在哪里都差不多。原因在 `block4` 之后：那里只有平均和线性层，所以两个形状的 logit 近似于各自的相加。爱心坚决反对三角形，三角形也坚决反对爱心，两者互相抵消。圆从两边各得一点，就成了最高的。
+# 爱心和三角形放在一起，网络说是圆，放在哪里都差不多。原因在 `block4` 之后：那里只有平均和线性层，两者都是把收到的加起来。所以这张图的 logit，近似于两个形状各自的相加。爱心和三角形都坚决反对对方，互相抵消。圆从两边各得一点，就成了最高的。
 #
 # 星形和圆放在一起，也会叫成正方形，三分之一以上的位置如此。
 #
 # </div>
 # <div lang="en">
 #
-# A heart and a triangle are called a circle, nearly wherever you put them. The reason is that behind `block4` there
-# are only an average and a linear layer, so the logits of two shapes nearly add up. The heart speaks strongly against
-# the triangle, and the triangle against the heart, which cancels both. The circle gets a little from either, and so
-# it comes first.
+# A picture with a heart and a triangle is called a circle, nearly wherever you put them. The reason is that only an
+# average and a linear layer follow `block4`. Both add up what they get, so each logit is nearly the sum of what heart
+# and triangle would give alone. The heart speaks strongly against the triangle, and the triangle against the heart, so
+# neither wins. The circle gets a little from both, so it comes first.
 #
-# A star and a circle become a square, too, at more than a third of the places.
+# A star and a circle, too, become a square at more than a third of the places.
 #
 # </div>
 #
@@ -1113,20 +1118,20 @@ GradCamPlayground(
 #
 # <div lang="zh">
 #
-# 第 05 课的 `record` 并没有什么秘密，它用的就是你写的这些钩子。源码从 [`hookedu/hooks/capture.py`](../hookedu/hooks/capture.py) 读起，钩子本身在旁边的 `taps.py`。写上 `gradients=True`，它就把特征图和梯度都留下来，所以放大之前的 Grad-CAM，用它只要几行。
+# 每次反向传播都会算出 `block4` 处的梯度，却不留下来，所以你得写钩子。第 05 课的 `record` 用的也是这样的钩子。写上 `gradients=True`，特征图和梯度它都留下来，放大之前的 Grad-CAM 就只要几行。源码从 [`hookedu/hooks/capture.py`](../hookedu/hooks/capture.py) 读起，钩子本身在旁边的 `taps.py`。
 #
-# 钩子都取下来了，可是模型已经不是原来的样子，因为每次 `backward()` 都往参数的 `.grad` 里加了数。如果接下来要训练，请先调用 `model.zero_grad()`。
+# 钩子都取下来了，可是每次 `backward()` 都往参数的 `.grad` 里加了数。如果接下来要训练，请先调用 `model.zero_grad()`。
 #
 # </div>
 # <div lang="en">
 #
-# The `record` of lesson 05 has no secret: it does what you have just done, with the same hooks. You can begin to read
-# it in [`hookedu/hooks/capture.py`](../hookedu/hooks/capture.py), and the hooks themselves are in `taps.py` beside it.
-# With `gradients=True` it keeps both maps and gradients, so with its help Grad-CAM, up to the enlarging, takes only a
-# few lines.
+# Every backward pass computes the gradient at `block4`, but PyTorch does not keep it, so you had to write hooks.
+# `record` of lesson 05 uses the same hooks. With `gradients=True` it keeps both maps and gradients, and then Grad-CAM
+# without the enlarging takes only a few lines. To read `record`, begin with
+# [`hookedu/hooks/capture.py`](../hookedu/hooks/capture.py); the hooks are in `taps.py` beside it.
 #
-# Although all hooks have come off, the model is not what it was, because every `backward()` added to the `.grad` of
-# its parameters. So before you train on, call `model.zero_grad()`.
+# All hooks are off again, but every `backward()` added to the `.grad` of the parameters. So before you train on, call
+# `model.zero_grad()`.
 #
 # </div>
 
