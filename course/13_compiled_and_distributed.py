@@ -20,7 +20,7 @@ LanguageToggle()
 #
 # `torch.compile` 会读懂 `forward` 的 Python 代码，把它换成一份更快的代码。可是这样一换，钩子不一定还在里面。
 #
-# 8.9 节就碰到过：模型编译过、运行过以后，我们才给一个原来没有钩子的层挂上钩子，编译好的代码就不理会它。要等到哪次调用必须重新编译，例如批的大小变了，钩子才会触发。
+# 8.9 节就碰到过：模型编译过、运行过以后，我们才给一个原来没有钩子的层挂上钩子。编译好的代码是照没有钩子的层编的，所以不理会它。要等到哪次调用必须重新编译，例如批的大小变了，钩子才会触发。
 #
 # 那时有两个办法：要么先挂钩子再编译，要么用 `set_stance("force_eager")`，让模型暂时照普通的 Python 运行。
 #
@@ -32,16 +32,16 @@ LanguageToggle()
 # To make a model faster, `torch.compile` reads the Python code of `forward` and puts faster code in its place. But your
 # hooks are not always part of this new code.
 #
-# You saw an example in section 8.9. There, a model had already been compiled and had run when we put a hook on one of
-# its layers, which had no hooks until then. The compiled code ignores such a hook until a call has to compile anew, for
-# example because the batch has another size.
+# You saw an example in section 8.9. A model was compiled and run, and only then did we put a hook on one of its layers.
+# The compiled code was made for a layer without hooks, so it ignores a hook that comes later, until a call has to
+# compile anew, for example because the batch has another size.
 #
 # You learned two ways out. Either you register the hook before you compile, or you use `set_stance("force_eager")`,
 # which makes the model run as plain Python for a while.
 #
 # Are you safe, then, if you register the hook first? We try it with two models of the same class, with the same layers.
 # `one` is compiled and run first, as in section 8.9. `two` gets its hook before it is compiled. **Guess first**: does
-# the hook of `two` fire? Then see whether a hook on the compiled model **itself** does.
+# the hook of `two` fire? Then see whether a hook on the compiled model **itself** fires.
 #
 # </div>
 
@@ -110,15 +110,16 @@ print("on the compiled model itself, len(seen):", len(seen))
 # %% [markdown]
 # <div lang="zh">
 #
-# 为什么编译好的代码不理会挂晚了的钩子？每次调用之前，它要检查自己所依据的东西有没有变，而检查要花时间。默认有一样不检查：原来没有钩子的层，现在是不是还没有。这就是设置 `skip_nnmodule_hook_guards` 的意思。把它设成 `False`，这一样也会检查，`one` 上挂晚了的钩子就触发了，代价是多花一点时间。
+# 为什么编译好的代码不理会挂晚了的钩子？每次调用之前，它要检查自己所依据的东西有没有变，变了就要重新编译。可是检查要花时间，所以默认有一样不检查：原来没有钩子的层，现在是不是还没有。这就是设置 `skip_nnmodule_hook_guards` 的意思。把它设成 `False`，这一样也会检查，`one` 上挂晚了的钩子就触发了，代价是每次调用多花一点时间。
 #
 # </div>
 # <div lang="en">
 #
 # Why does compiled code ignore a hook that comes late? Before each call, it checks whether the things that it relies on
-# are unchanged, and checks take time. By default, it does not check that a layer
-# without hooks still has none, which is what the setting `skip_nnmodule_hook_guards` says. Set it to `False`, and this is
-# checked as well. Then the late hook on `one` fires, at the price of a little time.
+# are still the same, because otherwise the model has to be compiled anew. But checks take time, so one of them is left
+# out by default: whether a layer without hooks still has none. The setting `skip_nnmodule_hook_guards` stands for this.
+# If you set it to `False`, hooks are checked as well. Then the late hook on `one` fires, at the price of a little time
+# in every call.
 #
 # </div>
 
@@ -136,7 +137,7 @@ torch.compiler.reset()
 # %% [markdown]
 # <div lang="zh">
 #
-# 假设钩子挂得及时，已经编译进去了，这样就没事了吗？编译好的代码是有前提的：它所依据的东西不变，它才能用。可是我们的钩子每次调用都要改一样东西：`seen.append(...)` 让 `seen` 变长。
+# 假设钩子挂得及时，已经编译进去了，这样就没事了吗？编译好的代码是有前提的：它所依据的东西不变，它才能用，变了就得重新编译。可是我们的钩子每次调用都要改一样东西：`seen.append(...)` 让 `seen` 变长。
 #
 # 这要付出多大的代价？数一数编译了几次就知道。每编译一次，编译出来的图都会交给一个 `backend`，所以我们自己写一个 `backend`，把收到的图都留下来。
 #
@@ -146,12 +147,12 @@ torch.compiler.reset()
 # <div lang="en">
 #
 # Suppose that the hook was registered in time and has been compiled in. Is all well then? Compiled code is valid only
-# as long as nothing changes that it relies on. But our hook makes a change in every call: its `seen.append(...)` makes
-# `seen` longer.
+# as long as everything that it relies on stays the same. If something changes, the next call compiles the model anew.
+# And our hook makes a change in every call: its `seen.append(...)` makes the list `seen` longer.
 #
-# To see what that costs, we count how often the model is compiled. Every time it is compiled, the finished graph is
-# handed to a function, the `backend`. So we write a `backend` of our own that keeps each graph, and in the end we only
-# have to count them.
+# To see what that costs, we count how often the model is compiled. Every time, the finished graph is handed to a
+# function, the `backend`. So we write a `backend` of our own that keeps each graph, and in the end we only have to
+# count them.
 #
 # We try two hooks, one after the other, and call the model 5 times with each. The first is `keep` itself. The second is
 # `torch.compiler.disable(keep)`, which does the same work but stays outside of the compiled code. **Guess first**: with
@@ -189,7 +190,7 @@ print("in the graph:", [node.name for node in graphs[0].graph.nodes if node.op =
 # %% [markdown]
 # <div lang="zh">
 #
-# 用 `keep` 做钩子，每次调用都重新编译，因为这期间 `seen` 又变长了。把 `keep` 留在编译之外，就只编译 1 次，而钩子照样次次触发。
+# 用 `keep` 做钩子，每次调用都重新编译，因为这期间 `seen` 又变长了。把 `keep` 留在编译之外，就只编译 1 次，什么也没漏掉，钩子照样次次触发。
 #
 # 不过，把钩子留在外面也有代价。看最后一行：图里只剩 `linear`，`ReLU` 不见了。
 #
@@ -202,15 +203,16 @@ print("in the graph:", [node.name for node in graphs[0].graph.nodes if node.op =
 # </div>
 # <div lang="en">
 #
-# With `keep` as the hook, every call compiled the model anew, because `seen` had become longer in the meantime. With
-# `keep` outside of the compiled code, there was only 1 compilation, and the hook fired just as often.
+# With `keep` as the hook, every call compiled the model anew, because the list `seen` was longer than before. With
+# `keep` outside of the compiled code, there was only 1 compilation, and we missed nothing, because the hook fired just
+# as often.
 #
 # But keeping the hook outside has its price. You can see it in the last line: only `linear` is left in the graph, and
 # the `ReLU` is gone.
 #
-# Why? Since the hook must not be compiled, the compiled code breaks in two where the hook stands. Here that is inside a
-# loop, the one in which a `Sequential` runs its layers. So the whole loop runs as plain Python, and the `ReLU` with it.
-# Only one small part stays compiled here: what the layer with the hook does before the hook.
+# Why? Since the hook must not be compiled, the compiled code breaks in two where the hook stands. Here that is inside
+# the loop in which a `Sequential` runs its layers. So the whole loop runs as plain Python, and the `ReLU` with it. Only
+# one small part stays compiled: what the layer with the hook does before the hook.
 #
 # If the loop held layers of a class of your own, they would still be compiled, each by itself.
 #
@@ -325,7 +327,7 @@ check("13.1", watched)
 #
 # <div lang="zh">
 #
-# 有时候模型早就编译好，正在使用，你只想看一眼某一层，又不想惊动它：不要重新编译，也不要留下痕迹。这时候 `set_stance("force_eager")` 最合适。它是上下文管理器，在它里面，调用照普通的 Python 运行，所以钩子会触发。出来以后，编译好的代码还在。
+# 有时候模型早就编译好，正在使用，你只想看一眼某一层，又不想惊动它：不要重新编译，也不要留下痕迹。这时候 `set_stance("force_eager")` 最合适。它是上下文管理器，在它里面，调用照普通的 Python 运行，每次都会去找钩子，所以钩子会触发。出来以后，下一次调用接着用原来编译好的代码，不用重新编译。
 #
 # </div>
 # <div lang="en">
@@ -334,7 +336,8 @@ check("13.1", watched)
 # should not disturb the model: nothing should be compiled anew, and no trace should be left.
 #
 # For this, `set_stance("force_eager")` is the best choice. You use it as a context manager. Inside it, calls run as
-# plain Python, so your hook fires. When you leave it, the compiled code is still there.
+# plain Python, which looks for hooks in every call, so your hook fires. When you leave it, the next call uses the code
+# that was compiled before, and nothing has to be compiled anew.
 #
 # </div>
 
@@ -403,7 +406,7 @@ check("13.2", layer_output)
 #
 # 数据很多的时候，可以让几个进程分担训练。用 `DistributedDataParallel`（DDP）时，每个进程都有模型的一份拷贝，开始时都收到进程 0 的权重。
 #
-# 之后各个进程算自己的那份数据，算出来的梯度各不相同。不过反向传播的时候，DDP 会把它们取平均，每份拷贝都照这个平均走一步。所以每走一步之后，各份拷贝还是一样的。
+# 之后各个进程算自己的那份数据，算出来的梯度各不相同。不过反向传播的时候，DDP 会把它们取平均，每份拷贝都照这个平均走一步。开始时一样，每一步也一样，所以每走一步之后，各份拷贝还是一样的。
 #
 # 为了看个明白，`run_ranks` 真的启动 2 个进程，返回它们各自打印的内容。进程之间用 gloo 通信，不需要显卡。要等几秒，因为每个进程都要导入 torch。
 #
@@ -415,8 +418,9 @@ check("13.2", layer_output)
 # When there is a lot of data, several processes can share the work of training. With `DistributedDataParallel` (DDP)
 # each process has a copy of the model, and all copies start with the weights of process 0.
 #
-# Each process then works on its own data, so the gradients differ from one process to the next. But backward averages
-# them, and with the average every copy takes the same step. That is why the copies are still the same after every step.
+# Each process then works on its own data, so the gradients differ from one process to the next. But during backward DDP
+# averages them, and every copy takes its step with this average. Since all copies start with the same weights and take
+# the same steps, they are still the same after every step.
 #
 # To let you see this at work, `run_ranks` starts 2 real processes and returns what each of them has printed. The
 # processes talk to each other through gloo, which needs no GPU. You will have to wait some seconds, because each
@@ -438,9 +442,9 @@ check("13.2", layer_output)
 # </div>
 # <div lang="en">
 #
-# Does the average come before your hooks or after them? To find out, we put two hooks on the parameter, a tensor hook
-# and a post-accumulate hook, and the latter also updates the weights on the spot. The input of rank 1 is 10 times that
-# of rank 0, so that we can tell their gradients apart.
+# Does DDP take the average before your hooks run or after them? To find out, we put two hooks on the parameter, a
+# tensor hook and a post-accumulate hook, and the latter also updates the weights on the spot. The input of rank 1 is 10
+# times that of rank 0, so that we can tell their gradients apart.
 #
 # **Guess first**: do the hooks see the gradient of their own rank, or the average? Then see whether both ranks still
 # have the same weights.
@@ -485,7 +489,7 @@ for rank, printed in enumerate(run_ranks(start + script)):
 #
 # 所以，如果你在这样的钩子里裁剪，裁的是各个进程自己的梯度，而不是平均后的梯度。
 #
-# 在这样的钩子里更新权重就更糟了。每个进程都照自己的梯度走了一步，原来一样的两份拷贝从此各走各的：第一个权重一边是 `-1`，一边是 `-10`。而且没有任何报错。
+# 在这样的钩子里更新权重就更糟了。每个进程都照自己的梯度走了一步，原来一样的两份拷贝从此各走各的：第一个权重一边是 `-1`，一边是 `-10`。而且没有任何报错，因为 DDP 只平均梯度，不比较权重。
 #
 # </div>
 # <div lang="en">
@@ -493,11 +497,11 @@ for rank, printed in enumerate(run_ranks(start + script)):
 # Both hooks see the gradient of their own rank, `[1, 2]` in one process and `[10, 20]` in the other. The gradients are
 # averaged only after the hooks, and in the end both processes have `[5.5, 11]`.
 #
-# This matters if you clip in such a hook: you then clip each rank's own gradient, and not the average.
+# This matters if you clip in such a hook, because you then clip each rank's own gradient, and not the average.
 #
 # Updating the weights in a hook of this kind is even worse, because each rank then uses its own gradient for the step.
-# From there on the copies, which had been the same, go separate ways: the first weight becomes `-1` in one process and
-# `-10` in the other. No error tells you.
+# The copies were the same before, but now the first weight is `-1` in one process and `-10` in the other. From there on
+# the copies drift apart. You get no error, because DDP averages gradients but does not compare weights.
 #
 # </div>
 
@@ -506,7 +510,7 @@ for rank, printed in enumerate(run_ranks(start + script)):
 #
 # <div lang="zh">
 #
-# 梯度怎样取平均，你也可以自己来定，因为这一步有自己的钩子，用 `model.register_comm_hook(group, hook)` 注册。
+# 发送梯度要花时间，你也许想少发些字节，或者换一种办法取平均。这一步你可以自己来定，因为它有自己的钩子，用 `model.register_comm_hook(group, hook)` 注册。
 #
 # DDP 不是一个一个地发送梯度。为了少发几次，它把许多梯度首尾相接，放进一个桶，`bucket.buffer()` 就是这个长长的张量。一个桶里的梯度齐了，它就调用 `hook(group, bucket)`。
 #
@@ -517,8 +521,8 @@ for rank, printed in enumerate(run_ranks(start + script)):
 # </div>
 # <div lang="en">
 #
-# Perhaps you want to average the gradients in another way than DDP does, for example to send fewer bytes. You can,
-# because the averaging has a hook of its own, which you register by `model.register_comm_hook(group, hook)`.
+# Sending gradients takes time, so you may want to send fewer bytes than DDP does, or to average in a way of your own.
+# You can, because this step has a hook, which you register by `model.register_comm_hook(group, hook)`.
 #
 # DDP does not send gradients one by one, because that would take very many messages. Instead it puts many gradients end
 # to end into a bucket, and `bucket.buffer()` is this long tensor. When all gradients of a bucket are there, DDP calls
@@ -527,8 +531,8 @@ for rank, printed in enumerate(run_ranks(start + script)):
 # Here `group` stands for the processes that talk to each other. DDP hands it to your hook just as you gave it. In the
 # documentation it is called `state`.
 #
-# To save time, backward can go on while the processes communicate. That is why the hook does not return the average
-# itself, which is not there yet. It returns a Future: an object that has no value now and will hold the average later.
+# To save time, backward goes on while the processes communicate. So when the hook returns, the average is not there
+# yet. That is why it returns a Future instead: an object that has no value now and will hold the average later.
 #
 # </div>
 
@@ -537,7 +541,7 @@ for rank, printed in enumerate(run_ranks(start + script)):
 #
 # 下面的钩子求的是平均。它先把一个桶里的梯度除以进程数，再调用 `all_reduce`，把各个进程的张量就地加起来。因为写了 `async_op=True`，这次调用不等结果就返回。
 #
-# 那么结果到了以后做什么？这写在 `.then(...)` 里。到那时，`done.value()` 是一个列表，里面只有一个张量。
+# 那么结果到了以后做什么？把一个函数交给 `.then(...)`，结果一到就调用它。它从 `done.value()` 里取出结果。那是一个列表，因为一次通信可以有几个张量，这里只有我们发送的一个。
 #
 # 下面的模型有 4 层，走三步。**先猜**：每一步里，钩子被调用几次？
 #
@@ -548,8 +552,9 @@ for rank, printed in enumerate(run_ranks(start + script)):
 # `all_reduce`, which adds up the tensors of all ranks in place. With `async_op=True`, this call returns at once,
 # without waiting for the sum.
 #
-# The sum arrives later. What to do with it then, we write into `.then(...)`, as a function that is called when the sum
-# is there. At that time, `done.value()` is a list of one tensor.
+# The sum arrives later. To say what should happen then, we pass a function to `.then(...)`, and it is called as soon as
+# the sum is there. It finds the sum in `done.value()`. This is a list, because one communication can carry several
+# tensors, and here it holds only the one that we sent.
 #
 # The model below has 4 layers and takes three steps. **Guess first**: how often is the hook called in each step?
 #
@@ -625,7 +630,7 @@ print(printed)
 #
 # Can this limit do harm although the average itself is below it? We try it with a gradient of 40000 in both ranks, so
 # their average is 40000 as well, which float16 can hold. Below, we compute this average in three ways. In the last one,
-# `AVG`, we leave it to `all_reduce`. **Guess first**: which of the three arrive at 40000?
+# `AVG`, we leave it to `all_reduce` to divide. **Guess first**: which of the three ways give 40000?
 #
 # </div>
 
@@ -806,7 +811,7 @@ for rank, printed in enumerate(run_ranks(start + sharding + script)):
 #
 # 因此在你的前向钩子里，`weight` 又是 `DTensor`。它的 `.shape` 说的是整个权重的形状，可是这个进程手里只有一片。`.grad` 也是这样。
 #
-# 参数上的张量钩子，在这里一次也没有触发，而且不报错。它等的是流到这个参数的梯度，可是这一层计算时用的是另一个张量，是临时凑齐的。
+# 参数上的张量钩子，在这里一次也没有触发。它等的是流到这个参数的梯度，可是这一层计算时，顶替它的是另一个张量，由各片凑齐，梯度就流到那里去了。也不会报错，因为在 PyTorch 看来，钩子不触发不算错。
 #
 # post-accumulate 钩子则照常触发（torch 2.15.0）。
 #
@@ -819,8 +824,9 @@ for rank, printed in enumerate(run_ranks(start + sharding + script)):
 # In your hook, `weight` is therefore a `DTensor` again. Its `.shape` is that of the whole, but the process holds only
 # one piece. The same goes for `.grad`.
 #
-# Here, a tensor hook on the parameter does not fire. It waits for a gradient that flows into this parameter, but the
-# layer computes with another tensor, which was gathered for the moment. No error tells you.
+# Here, a tensor hook on the parameter does not fire. It waits for a gradient that flows into this parameter, but while
+# the layer computes, another tensor stands in its place, which was gathered from all pieces. The gradient flows into
+# that one. You get no error, because for PyTorch it is no mistake if a hook never fires.
 #
 # A post-accumulate hook fires as usual (torch 2.15.0).
 #
@@ -838,11 +844,12 @@ for rank, printed in enumerate(run_ranks(start + sharding + script)):
 # <div lang="en">
 #
 # If you want to clip gradients, look closely at the last line of the output, because there is a trap. The two ranks
-# have different norms, and neither of them is the norm of the whole gradient. If each rank clips by the norm of its own
-# piece, the pieces shrink by different factors, and so the direction of the gradient changes.
+# have different norms, and neither of them is the norm of the whole gradient, because each rank knows only its own
+# piece. If each rank clips by the norm of its piece, the pieces shrink by different factors, and so the direction of
+# the gradient changes.
 #
-# `torch.nn.utils.clip_grad_norm_` knows `DTensor` and does this right for you. But if you compute the norm yourself,
-# the processes have to communicate once, because each of them knows only its own piece.
+# `torch.nn.utils.clip_grad_norm_` knows `DTensor` and computes the norm of the whole for you. But if you compute the
+# norm yourself, the processes have to communicate once, to put together what they know.
 #
 # </div>
 
@@ -902,13 +909,13 @@ check("13.4", whole_norm)
 # %% [markdown]
 # <div lang="zh">
 #
-# 检查的时候没有别的进程。现在让你的函数在两个真的进程里运行，和 `clip_grad_norm_` 比一比：两个数应当一样。
+# 检查的时候没有别的进程，看不出各个进程是不是真的一致。现在让你的函数在两个真的进程里运行，和 `clip_grad_norm_` 比一比：两个数应当一样。
 #
 # </div>
 # <div lang="en">
 #
-# The check did not use any other processes. So now let your function run in two real ones, and compare it with
-# `clip_grad_norm_`: the two numbers should agree.
+# The check did not start any other processes, so it could not test whether they really agree. Now let your function run
+# in two real processes, and compare it with `clip_grad_norm_`: the two numbers should be the same.
 #
 # </div>
 
@@ -958,7 +965,7 @@ with suppress(RanksFailed):  # until you have written it
 # </div>
 # <div lang="en">
 # <details><summary>1. How do you look at a layer of a compiled model for a moment?</summary>Register a hook, run the model inside <code>set_stance("force_eager")</code>, and take the hook off again.</details>
-# <details><summary>2. Why not update the weights of DDP in a post-accumulate hook?</summary>At that time the gradients are not averaged yet, so the copies of the model would go separate ways.</details>
+# <details><summary>2. Why not update the weights of DDP in a post-accumulate hook?</summary>At that time the gradients are not averaged yet, so the copies of the model would drift apart.</details>
 # <details><summary>3. Why must a process not clip by the norm of its own piece?</summary>Each piece would shrink by a different factor, which changes the direction of the gradient. First add up the squares of all pieces.</details>
 # </div>
 
