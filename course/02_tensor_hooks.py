@@ -531,7 +531,7 @@ print("w.grad:", w.grad)
 # </div>
 # </div>
 #
-# ## 2.7 太晚了，以及根本不行 · Too late, and not at all
+# ## 2.7 太晚了，或者根本不行 · Too late, or not possible at all
 #
 # <div lang="zh">
 #

@@ -478,7 +478,7 @@ with (
 # the loop. `partial` binds the name to the function when the hook is made. `mark` writes the name onto the module, and
 # the hook reads it there when it runs.
 #
-# Which of them says a wrong name? **Guess first.** Then see which way makes a lasting mark on the model.
+# Which of them gives a wrong name? **Guess first.** Then see which way makes a lasting mark on the model.
 #
 # </div>
 
@@ -528,7 +528,7 @@ for way in ("late", "partial", "mark"):
 # </div>
 # <div lang="en">
 #
-# With `late`, both layers say the last name. The hook reads the variable of the loop only when it runs, and by then the
+# With `late`, both layers report the last name. The hook reads the variable of the loop only when it runs, and by then the
 # loop is over (the late binding of section 2.8).
 #
 # With `mark` the names are right, but a `__name__` that you put onto a module does not go away with the handle, and
@@ -1168,7 +1168,7 @@ torch.compiler.reset()
 # - `model` 的深度是 `0`，它直接调用的模块是 `1`，依此类推：看谁调用的，不看名字。
 # - 类名是 `type(module).__name__`。
 # - 运行的是 `model` 本身，不是副本，输出不改。
-# - 两个全局钩子都要取下，模型抛出异常时也一样，异常原样传出去。（`model` 里面不会接住异常。）
+# - 全局钩子忘了取下，就会对每个模型一直触发。所以两个都要取下，模型抛出异常时也一样，异常原样传出去。（`model` 里面不会接住异常。）
 # - 别人的钩子和模型的模式都不变。
 #
 # </div>
