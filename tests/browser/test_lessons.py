@@ -35,6 +35,8 @@ def test_runs_in_one_language_without_a_dialog_or_an_unexpected_error(lesson, st
     assert notebook.dialogs() == []
     outcomes = page.locator(".hookedu-panel").evaluate_all(PANELS)
     assert outcomes == ["not_attempted"] * len(exercises.of_lesson(lesson.id))
+    failures = page.locator(".jp-Notebook .hookedu-failure:visible").all_inner_texts()
+    assert failures == [], "a widget shows an exception instead of what it is for"
     speaks_only(notebook, "en", "body")
     notebook.close()
     assert notebook.console_errors == []
