@@ -133,9 +133,9 @@ def forget(book: Gradebook, student: str) -> None:
         If there is no student of that name, or a file cannot be deleted or written.
     """
     names = exports.file_names(book.students())
+    book.forget(student)
     # Those of an earlier report as well: who comes later may have taken a name.
     theirs = {names.pop(student), *exports.possible_file_names(student)} - {"", *names.values()}
-    book.forget(student)
     with book.told():
         for name in theirs:
             (book.folder / "feedback" / f"{name}.html").unlink(missing_ok=True)
