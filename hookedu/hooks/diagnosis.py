@@ -105,7 +105,8 @@ def diagnose(model: nn.Module, *inputs: Any, **kwargs: Any) -> Findings:
     function or as a NumPy array. Not found are changes of memory that PyTorch does not make (by NumPy, or by kernels
     that do not declare what they write to), numbers of Python that pile up, faults that show only with other inputs
     or modes, and hooks on tensors other than parameters. Hooks of PyTorch itself and of hookedu are not examined, and
-    of hooks of other packages it is not reported that they do not fire, are global or cannot be pickled.
+    of hooks of other packages it is not reported that they do not fire, are global or cannot be pickled. Three runs are
+    watched: a list that a hook cuts to more entries than that seems to grow, while a ``deque`` tells its bound.
 
     Parameters
     ----------

@@ -141,9 +141,9 @@ FAULTS = {
         WARNING,
         Text(zh="`{hook}`（{where}）保留的张量越来越多", en="`{hook}` ({where}) keeps more with every run"),
         Text(
-            zh="`{hook}`（{where}）每运行一次就多保留 {count} 个张量（{size}），从不放手：请在两次运行之间清空，或只保留最后一个",
-            en="`{hook}` ({where}) keeps {count} more ({size}) with every run and lets none go: empty the container "
-            "between runs, or keep the last only",
+            zh="`{hook}`（{where}）每运行一次就多保留 {count} 个张量（{size}），查看的几次里一个也没有放手：请在两次运行之间清空，或只保留最后一个",
+            en="`{hook}` ({where}) keeps {count} more ({size}) with every run, and let none go in those watched: empty "
+            "the container between runs, or keep the last only",
         ),
     ),
     "global_leftover": Fault(

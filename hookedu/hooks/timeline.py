@@ -24,7 +24,7 @@ import contextlib
 import itertools
 import textwrap
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import torch
@@ -172,6 +172,9 @@ def timeline(
         run.events.note = _joined(notes + run.notes())
         return run.events
     except Exception as error:
+        if any(isinstance(value, Iterator) for value in (*inputs, *kwargs.values())):
+            error.add_note(str(USED_UP))  # a second run would get what is left
+            raise
         reason = str(error)
     # Once more without the hooks that may have been refused. If they were not the reason, it raises again.
     run = _Run(values, full_backward=False)
@@ -330,6 +333,10 @@ class _Run:
 SCRIPTED = Text(
     zh="TorchScript 模块不运行钩子，这里没有它们的事件：{names}",
     en="TorchScript modules run no hooks, so these have no events here: {names}",
+)
+USED_UP = Text(
+    zh="输入里有迭代器，用过就没有了，所以没有再运行一次：请传列表或元组",
+    en="an input is an iterator, which this run has used up, so there was no second one: pass a list or a tuple",
 )
 IN_PLACE = Text(
     zh="模型里有就地操作，不能用完整反向钩子：这里没有 backward_pre 和 backward 事件",

@@ -452,6 +452,22 @@ def test_a_class_with_a_call_of_its_own_that_leaves_out_pytorchs():
     assert [(e.kind, e.call) for e in events if e.path == "0"][:2] == [("forward_pre", 0), ("forward", 0)]
 
 
+def test_an_iterator_is_not_used_for_a_second_run():
+    class Sums(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = nn.Linear(2, 2)
+
+        def forward(self, xs):
+            return sum(self.layer(x).relu_() for x in xs)
+
+    xs = [torch.ones(1, 2)] * 3
+    assert [e.call for e in timeline(Sums(), xs) if (e.kind, e.path) == ("forward", "layer")] == [0, 1, 2]
+    with pytest.raises(RuntimeError, match="is a view") as raised:
+        timeline(Sums(), iter(xs))
+    assert "pass a list or a tuple" in raised.value.__notes__[-1]
+
+
 def test_200_nested_modules():
     model = nested(200)
     events = timeline(model, torch.ones(2, 3))
