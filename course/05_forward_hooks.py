@@ -143,9 +143,9 @@ HookTimeline(net, x)
 # </div>
 # <div lang="en">
 #
-# When you write the `forward` of a model, you never mention hooks, so something else must be calling them. It is worth
-# knowing what calls them, because a hook stays silent whenever we go past it. To find out, we run the net, and then its
-# convolution alone, in different ways, and see which hooks fire.
+# When you write the `forward` of a model, you never mention hooks, so something else must be calling them. If we know
+# what it is, we also know when a hook stays silent. To find out, we run the net, and then its convolution alone, in
+# different ways, and see which hooks fire.
 #
 # The net and the convolution each get a hook that only counts how often it is called. Then we try `net(x)`,
 # `net.forward(x)` and `conv.forward(x)`. Which hooks fire in each of the three cases? **Guess first.**
@@ -228,7 +228,7 @@ with on_net, on_conv:
 # To study a module, you can keep what goes in and comes out.
 #
 # Write `capture(module, seen)`, which returns the handle, so that callers can remove the hook. Each time `module` runs,
-# the hook appends a pair `(x, output)`, a tuple or list, to `seen`.
+# the hook appends `(x, output)`, a tuple or list, to the list `seen`.
 #
 # - `x` is the very tensor that came in, not a tuple or copy.
 # - Of `output` only the values count, so you may `detach()` it.
@@ -322,7 +322,7 @@ for (name, output), own in zip(seen, returned, strict=True):
 # %% [markdown]
 # <div lang="zh">
 #
-# 差值全是 `0`，所以钩子看到的就是 `forward` 算出的值。这很要紧：大多数模型不会把中间值交出来，只能相信钩子。
+# 差值全是 `0`，所以钩子看到的就是 `forward` 算出的值。这很要紧：大多数模型不交出中间值，我们只能相信钩子。
 #
 # 这些数也可以验算：权重和偏置都是一，所以层把输入加起来，再加一。`fc1` 从两个 `0.1` 算出 $0.1+0.1+1=1.2$，`fc2` 从两个 `1.2` 算出 $1.2+1.2+1=3.4$。ReLU 不动正数，所以它给出的还是 `3.4`。
 #
@@ -332,9 +332,9 @@ for (name, output), own in zip(seen, returned, strict=True):
 # All differences are `0`, so the hooks saw what `forward` computed. This matters, because most models return no such
 # values, and then we must trust the hooks.
 #
-# With a pencil you get the same. All weights and biases are one, so a layer adds up its inputs and adds one. `fc1` gets
-# two inputs of `0.1` and gives $0.1+0.1+1=1.2$. `fc2` gets two inputs of `1.2` and gives $1.2+1.2+1=3.4$. ReLU keeps
-# positive numbers and gives `3.4` again.
+# Your pencil gives the same. All weights and biases are one, so a linear layer adds up its inputs and adds one. `fc1`
+# gets two inputs of `0.1` and gives $0.1+0.1+1=1.2$. `fc2` gets two inputs of `1.2` and gives $1.2+1.2+1=3.4$. ReLU
+# keeps positive numbers and gives `3.4` again.
 #
 # </div>
 #
@@ -363,7 +363,7 @@ for (name, output), own in zip(seen, returned, strict=True):
 # `forward` in the order of calls.
 #
 # - Return a list of pairs such as `("Linear", 0.0)`, in the order of **calls**: the class name, and the largest
-#   absolute difference between the output and its value in `returned`.
+#   absolute difference between the output and the matching value in `returned`.
 # - Hook all `children()`, except those of type `skip`.
 # - Run `model(x)` once, without changing any tensor, and take the hooks off.
 #
@@ -418,8 +418,8 @@ check("05.2", prove)
 # pictures, and let the hook keep only what the last group of layers gives out. These are `4×2048×7×7` numbers, or less
 # than `2` MB, which looks harmless.
 #
-# But `output` is connected to a computation graph, whose nodes have saved all the tensors that the backward pass will
-# need. As long as we keep `output`, these tensors stay in memory as well.
+# But `output` is connected to a computation graph, whose nodes have saved many tensors for the backward pass. If we
+# keep `output`, these tensors stay in memory as well.
 #
 # To see how much memory this is, we use the function `held` below. It starts at a tensor, follows the graph back from
 # its `grad_fn`, and adds up the memory of all the tensors saved on the way. The parameters of the model do not count,
@@ -488,8 +488,9 @@ print(f"under no_grad: holds {held(seen['attached']):.1f} MB")
 # In training, the memory is usually not taken for long, because backward frees the saved tensors, unless you wrote
 # `retain_graph=True`. And if you run the model under `torch.no_grad()`, there is no graph to begin with.
 #
-# That is why memory leaks in this way mostly in evaluation. If you forget `no_grad` there, no backward follows that
-# would free the saved tensors. So with each batch whose `output` you keep, another graph stays in memory.
+# That is why memory leaks in this way mostly in evaluation. If you forget `no_grad` there, each run builds a graph, but
+# no backward follows that would free the saved tensors. So with each batch whose `output` you keep, another graph stays
+# in memory.
 #
 # </div>
 #
@@ -519,7 +520,7 @@ print(f"under no_grad: holds {held(seen['attached']):.1f} MB")
 #
 # 下面的网络要宽度为 `3` 的输入，宽度为 `4` 的输入会让 `forward` 抛出异常。`careless` 和 `careful` 做的是同一件事：挂上钩子、运行、取下；不同的是，`careful` 把取下的事交给了 `with`，网络抛出异常也会取下。
 #
-# 两个函数各运行三次，前两次的宽度是错的。异常由 `suppress` 接住，程序就能接着试下一次。异常要是赶在 `remove()` 前面，钩子就会留下来，所以每次之后都用 `list_hooks(net)` 列出还挂着的钩子。
+# 两个函数各运行三次，前两次的宽度是错的。异常由 `suppress` 接住，程序就能接着试下一次。每次之后，我们用 `list_hooks(net)` 列出还挂着的钩子，看有没有忘了取下的。
 #
 # 只有第三次走得完，所以两个函数应当各记下 `1` 个输出。`careless` 记下了几个？**先猜。**
 #
@@ -531,12 +532,12 @@ print(f"under no_grad: holds {held(seen['attached']):.1f} MB")
 # what follows.
 #
 # The net below needs inputs of width `3`, and with a width of `4` its `forward` raises an exception. `careless` and
-# `careful` do the same job: they attach a hook, run the net and take it off. But `careful` lets a `with` block do the
-# last step, so the hook comes off even if the net raises an exception.
+# `careful` do the same job: they attach a hook, run the net and take the hook off. But `careful` lets a `with` block do
+# the last step, so the hook comes off even if the net raises an exception.
 #
 # Each function gets three tries, two with a wrong width and the third with the right one. `suppress` catches the
-# exception, so that the program goes on to the next try. If the exception comes before `remove()`, a hook stays on, so
-# after each try `list_hooks(net)` lists the hooks that are still on.
+# exception, so that the program goes on to the next try. After each try, `list_hooks(net)` lists the hooks that are
+# still on, so that we see whether one was forgotten.
 #
 # Since only the third run gets to the end, each function should keep `1` output. How many does `careless` keep? **Guess
 # first.**
@@ -864,14 +865,14 @@ print("changed since:", [name for name in seen if not torch.equal(seen[name], co
 # </div>
 # <div lang="en">
 #
-# `relu` ran three times, and each time `seen[name] = ...` replaced the output before. Only the last is left, that of
-# the whole block.
+# `relu` ran three times, and with `seen[name] = ...` each output replaced the one before. Only the last is left, that
+# of the whole block.
 #
-# For all three normalisation layers the copies differ, because their outputs were overwritten later. This `relu` works
-# in place, so it changed the outputs of `bn1` and `bn2`. The output of `bn3` was changed twice: the shortcut was added
-# in place (`out += identity`), and then `relu` ran.
+# For all three normalisation layers the two differ, because their outputs were overwritten later. This `relu` works in
+# place, so it changed the outputs of `bn1` and `bn2`. The output of `bn3` was changed twice: the shortcut was added in
+# place (`out += identity`), and then `relu` ran.
 #
-# Why did `detach()` not prevent this? It cuts the graph, but both tensors share one memory. A `clone()` has its own
+# Why did `detach()` not prevent this? It cuts the graph, but both tensors share memory. A `clone()` has its own
 # (section 9.1).
 #
 # </div>
@@ -948,7 +949,7 @@ for model, module in ((lstm, lstm), (encoder, encoder.self_attn), (named, named)
 # %% [markdown]
 # <div lang="zh">
 #
-# 三个都行不通，因为只有张量才有 `detach`，它们返回的却都不是张量。LSTM 返回一个元组，里面还有一个元组。自注意力返回输出和注意力权重；编码层不要权重，所以第二项是 `None`。最后那个线性层返回字典。
+# 三个都行不通，因为它们返回的都不是张量，而元组和字典都没有 `detach`。LSTM 返回一个元组，里面还有一个元组。自注意力返回输出和注意力权重；编码层不要权重，所以第二项是 `None`。最后那个线性层返回字典。
 #
 # 报错还算走运，至少看得见。常见的补救是加一句 `isinstance`，不是张量就跳过。这样就不再报错了，可是跳过了什么，也没有人告诉我们。
 #
@@ -957,10 +958,10 @@ for model, module in ((lstm, lstm), (encoder, encoder.self_attn), (named, named)
 # </div>
 # <div lang="en">
 #
-# It works for none of the three, because only a tensor has a `detach`, and none of them returned a tensor. The LSTM
-# returned a tuple with another tuple in it. Self-attention returned a tuple as well, of its output and the attention
-# weights. Since the encoder layer does not ask for those weights, the second item is `None`. And our linear layer
-# returned a dictionary.
+# It works for none of the three, because none of them returned a tensor, and neither a tuple nor a dictionary has a
+# `detach`. The LSTM returned a tuple with another tuple in it. Self-attention returned a tuple as well, of its output
+# and the attention weights. Since the encoder layer does not ask for those weights, the second item is `None`. And our
+# linear layer returned a dictionary.
 #
 # An error is still the lucky case, because you notice it. A common remedy is a line with `isinstance`, which skips
 # whatever is not a tensor. Then there are no more errors, but you do not learn what was skipped either.
@@ -1016,8 +1017,8 @@ print("encoder.activation is the function", encoder.activation.__name__)
 # may be containers again. So we go through it item by item, treat each item in the same way, and detach every tensor
 # that we find.
 #
-# The second output was computed by a function, and a function cannot carry a hook. But the function passes its result
-# to the next module, and a hook on that module finds it in the **input**, its `args`.
+# The second output was computed by a function, and a function cannot carry a hook. But the result goes on to the next
+# module, and a hook on that module finds it in `args`, the **input** of the module.
 #
 # </div>
 
@@ -1367,7 +1368,7 @@ print(inspect.getsource(type(rec).__exit__))
 # <details><summary>3. 给每个子模块都挂了钩子，为什么还看不到 ReLU 的输出？</summary>因为 <code>forward</code> 里用的是函数 <code>F.relu</code>。去看下一个模块的输入，或者换成 <code>nn.ReLU</code>。</details>
 # </div>
 # <div lang="en">
-# <details><summary>1. Which hooks fire in <code>model.forward(x)</code>?</summary>Those of the layers inside, if they are called in the normal way, but not those of <code>model</code> itself.</details>
+# <details><summary>1. Which hooks fire when you call <code>model.forward(x)</code>?</summary>Those of the layers inside, if they are called in the normal way, but not those of <code>model</code> itself.</details>
 # <details><summary>2. What is wrong with <code>lambda m, a, o: (seen.append(o), o)</code>?</summary>It returns a tuple, which replaces the output, and the error comes only later, in another layer or in your own code. Besides, the <code>o</code> that is kept holds the whole graph.</details>
 # <details><summary>3. Every child has a hook. Why do you still not see what the ReLU gives?</summary>Because <code>forward</code> uses the function <code>F.relu</code>. Look at the input of the next module, or use <code>nn.ReLU</code>.</details>
 # </div>
