@@ -25,8 +25,8 @@ LanguageToggle()
 # <div lang="en">
 #
 # Sooner or later a bad number, such as a `nan`, gets into the data. Does this number spoil only its own batch, or also
-# the batches that come after? In the second case, it would not be enough to throw away one result. We try it with a
-# small network.
+# the batches that come after? In the second case, it would not be enough to throw away the result of one batch. We try
+# it with a small network.
 #
 # The network is in training mode when it receives one bad batch: of its 12 numbers, 1 is `nan`. Then we switch to
 # `eval()` and give the network good data, for which it returns 8 numbers. How many of these 8 will be `nan`? **Guess
@@ -338,10 +338,10 @@ check("06.1", refuse_nan)
 # A guard can only refuse bad input, but a pre-hook can also repair it: whatever it returns replaces the input. If it
 # returns nothing, the input stays as it is.
 #
-# PyTorch hands what the hook returns on to `forward`, so the form matters. In which form should a hook return the
-# repaired input? The layer below adds up the numbers of its input, so `[1, 2]` gives `3`. We try 4 hooks. The first
-# returns nothing. The other 3 all multiply the input by `10`, but the first of them returns a tuple, the second a
-# tensor and the third a list. Which of them will give `30`? **Guess first.**
+# What the hook returns goes to `forward`, so the form matters. In which form should a hook return the repaired input?
+# The layer below adds up the numbers of its input, so `[1, 2]` gives `3`. We try 4 hooks. The first returns nothing.
+# The other 3 all multiply the input by `10`, but the first of them returns a tuple, the second a tensor and the third a
+# list. Which of them will give `30`? **Guess first.**
 #
 # Then look at the layer in the second cell. It needs two inputs, but its hook returns only a single tensor. What will
 # happen?
@@ -387,7 +387,7 @@ with two.register_forward_pre_hook(returns["a tensor"]):
 #
 # 元组和张量得到 `30`。返回的值如果既不是元组也不是 `None`，PyTorch 就把它包成元组，所以单个张量也行。列表也会这样被包进元组，整个列表成了第一个参数。于是 `forward` 收到的是列表而不是张量，而它只会算张量，就抛出 `TypeError`。
 #
-# 最后总有一个元组，不是钩子返回的，就是 PyTorch 包成的，它替换**全部**位置参数。如果层有两个输入，而钩子只返回一个张量，第二个输入就丢了。要只改第一个输入，就返回 `(new, *args[1:])`。
+# 只要钩子返回的不是 `None`，最后总有一个元组，不是钩子返回的，就是 PyTorch 包成的，它替换**全部**位置参数。如果层有两个输入，而钩子只返回一个张量，第二个输入就丢了。要只改第一个输入，就返回 `(new, *args[1:])`。
 #
 # </div>
 # <div lang="en">
@@ -397,9 +397,9 @@ with two.register_forward_pre_hook(returns["a tensor"]):
 # argument. Then `forward` receives a list instead of a tensor and raises a `TypeError`, because it can compute only
 # with a tensor.
 #
-# In the end there is always a tuple, either from the hook or made by PyTorch, and this tuple replaces **all**
-# positional arguments. If a layer has two inputs and the hook returns one tensor, the second input is lost. To change
-# only the first input, return `(new, *args[1:])`.
+# Unless the hook returns `None`, there is a tuple in the end, either from the hook or made by PyTorch, and this tuple
+# replaces **all** positional arguments. If a layer has two inputs and the hook returns one tensor, the second input is
+# lost. To change only the first input, return `(new, *args[1:])`.
 #
 # </div>
 # </div>
@@ -479,7 +479,7 @@ for handle in handles:
 # %% [markdown]
 # <div lang="zh">
 #
-# 几个钩子像接力一样：每个钩子看到的，都是前面的钩子改过的输入。所以中间那个钩子看到的数已经加过 `1`，但还没有乘以 `10`。这一次钩子返回的是新张量，`x` 没有变，两次调用的结果也就一样。
+# 几个钩子像接力一样：每个钩子看到的，都是前面的钩子改过的输入。所以中间那个钩子看到的数已经加过 `1`，但还没有乘以 `10`。这一次谁也没有就地修改 `x`，它没有变，两次调用的结果也就一样。
 #
 # </div>
 # <div lang="en">
@@ -487,7 +487,7 @@ for handle in handles:
 # Several hooks form a chain, in which each hook sees the input as the hooks before it have changed it. So the hook in
 # the middle sees numbers to which `1` has been added, but which have not yet been multiplied by `10`.
 #
-# This time `x` has not changed, because the hooks returned new tensors, and so both calls give the same result.
+# This time `x` has not changed, because no hook changed it in place, and so both calls give the same result.
 #
 # </div>
 #
@@ -546,7 +546,7 @@ check("06.2", normalise)
 #
 # <div lang="zh">
 #
-# 网络里的数变得太大时，我们想知道是哪一层造成的。下面的网络有 8 层，其中一层的权重是应有的 50 倍。标准差说明数有多大，所以我们给每一层挂一个前置钩子，记下输入的标准差，再画成柱子。柱子从哪一层起变高，坏的就是它**前面**的一层。
+# 网络里的数变得太大时，我们想知道是哪一层造成的。下面的网络有 8 层，其中一层的权重是应有的 50 倍。网络里的数都分布在零的两边，标准差就说明它们有多大。我们给每一层挂一个前置钩子，记下输入的标准差，再画成柱子。柱子从哪一层起变高，坏的就是它**前面**的一层。
 #
 # 知道了哪里变大，就可以做一次急救：在第 4 层的入口再挂一个前置钩子，把输入缩回来。这样，这一层上就有了两个前置钩子：先注册的记下输入有多大，后注册的把输入缩小。
 #
@@ -556,14 +556,14 @@ check("06.2", normalise)
 # <div lang="en">
 #
 # When the numbers in a network become too large, you want to know which layer is to blame. The network below has 8
-# layers, and one of them has weights 50 times as large as they should be. The standard deviation tells how large
-# numbers are, so on every layer a pre-hook notes the standard deviation of the input, and we draw these values as bars.
-# If the bars jump up at some layer, the layer **before** it is at fault, because its output is the input that became
-# too large.
+# layers, and one of them has weights 50 times as large as they should be. The numbers in this network lie around zero,
+# so their standard deviation tells how large they are. On every layer, a pre-hook notes the standard deviation of the
+# input, and we draw these values as bars. If the bars jump up at some layer, the layer **before** it is at fault,
+# because its output is the input that became too large.
 #
 # Once we know where the numbers grow, we can give first aid: one more pre-hook, on layer 4, scales the input back. So
-# two pre-hooks are now on this layer: the first notes how large the input is, and the second, which was registered
-# later, scales the input down.
+# two pre-hooks are now on this layer: the one that was registered first notes how large the input is, and the one that
+# was registered later scales the input down.
 #
 # Will the bar of layer 4 itself become lower, then? Look at the code, and then guess.
 #
@@ -631,15 +631,14 @@ _ = ax.set(yscale="log", ylabel="std of the input", xlabel="layer")
 #
 # <div lang="zh">
 #
-# 像 6.4 节那样的门卫查看 `args`，在里面发现坏输入就抛出异常。可是输入有两条路可以进来：按位置，或者按关键字。两条路它都守住了吗？我们把同一个坏输入送两次，先按位置传，再按关键字传，写成 `layer(input=broken)`。两次里它会拦住几次？**先猜。**
+# 像 6.4 节那样的门卫，发现坏输入就抛出异常。可是输入有两条路可以进来：按位置，或者按关键字。两条路它都守住了吗？我们把同一个坏输入送两次，先按位置传，再按关键字传，写成 `layer(input=broken)`。两次里它会拦住几次？**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# A guard such as that of section 6.4 looks at `args` and raises an exception if it finds bad input there. But callers
-# can pass an input in two ways, by position and by keyword. Does the guard notice both? We send the same bad input
-# twice, first by position and then by keyword, as `layer(input=broken)`. How many of the two calls will the guard stop?
-# **Guess first.**
+# A guard such as that of section 6.4 raises an exception if it finds bad input. But callers can pass an input in two
+# ways, by position and by keyword. Does the guard notice both? We send the same bad input twice, first by position and
+# then by keyword, as `layer(input=broken)`. How many of the two calls will the guard stop? **Guess first.**
 #
 # </div>
 
@@ -694,15 +693,15 @@ with layer.register_forward_pre_hook(guard):
 #
 # <div lang="zh">
 #
-# 用 `with_kwargs=True` 注册的钩子收到 `(module, args, kwargs)`，位置参数和关键字参数它都看得见，什么输入也漏不过。前向钩子也可以这样注册，它收到的是 `(module, args, kwargs, output)`。
+# 用 `with_kwargs=True` 注册的钩子收到 `(module, args, kwargs)`，调用时传来的参数，不论按位置还是按关键字，它都看得见。前向钩子也可以这样注册，它收到的是 `(module, args, kwargs, output)`。
 #
 # 我们把两种都挂到 `adder` 上，再按关键字传入 `x`，看看行不行。
 #
 # </div>
 # <div lang="en">
 #
-# A hook registered with `with_kwargs=True` receives `(module, args, kwargs)`, so it sees both positional and keyword
-# arguments, and no input gets past it. A forward hook can be registered like this, too, and then receives
+# A hook registered with `with_kwargs=True` receives `(module, args, kwargs)`, so it sees every argument of the call,
+# whether it comes by position or by keyword. A forward hook can be registered like this, too, and then receives
 # `(module, args, kwargs, output)`.
 #
 # To see whether this works, we put one hook of each kind on `adder` and pass `x` by keyword.
@@ -764,7 +763,7 @@ for form, hook in returns.items():
 # %% [markdown]
 # <div lang="zh">
 #
-# 输出少了一维，却没有报错。在 6.5 节里，PyTorch 会把单个张量包成元组，所以返回张量也没有事。钩子返回一对时，PyTorch 却照原样拿来，调用 `forward(*args, **kwargs)`。`*` 把 `args` 拆成一个个参数，元组和张量都能拆，只是张量会拆成一行一行，一行算一个参数。
+# 输出少了一维，却没有报错。在 6.5 节里，PyTorch 会把单个张量包成元组，所以只返回一个张量也行。钩子返回一对时，PyTorch 却照原样拿来，调用 `forward(*args, **kwargs)`。`*` 把 `args` 拆成一个个参数，元组和张量都能拆，只是张量会拆成一行一行，一行算一个参数。
 #
 # 这里恰好只有一行，`forward` 收到的参数也就正好是一个。可是这个参数是一行数 `[1, 2]`，比 `x` 少了一维，输出也就少了一维。要是有两行，`forward` 会收到两个参数，那就报错了。
 #
@@ -772,9 +771,9 @@ for form, hook in returns.items():
 # <div lang="en">
 #
 # The output has lost a dimension, but there was no error. In section 6.5, PyTorch wrapped a single tensor into a tuple,
-# so that returning a tensor was safe. But when a hook returns a pair, PyTorch takes both parts as they are and calls
-# `forward(*args, **kwargs)`. The `*` takes `args` apart into single arguments. This works with a tensor as well as with
-# a tuple, but a tensor falls into its rows, so each row becomes one argument.
+# so that a hook could return just a tensor. But when a hook returns a pair, PyTorch takes both parts as they are and
+# calls `forward(*args, **kwargs)`. The `*` takes `args` apart into single arguments. This works with a tensor as well
+# as with a tuple, but a tensor falls into its rows, so each row becomes one argument.
 #
 # Here there happens to be just one row, so `forward` gets one argument, as it should. But this argument is the row
 # `[1, 2]`, which has one dimension less than `x`, and so the output has one less as well. With two rows, `forward`
@@ -886,14 +885,14 @@ except TypeError as error:
 # %% [markdown]
 # <div lang="zh">
 #
-# 不能。在 torch 2.15.0 里，全局前置钩子没有 `with_kwargs` 这个选项，所以按关键字传的东西它看不见。用它当门卫，就会放过这样的输入。上面第二次调用 `Linear` 时，输入是按关键字传的，钩子就看到 0 个位置参数。
+# 不能。在 torch 2.15.0 里，全局前置钩子没有 `with_kwargs` 这个选项，所以按关键字传的东西它看不见。用它当门卫，就会把这样的输入放进模块。上面第二次调用 `Linear` 时，输入是按关键字传的，钩子就看到 0 个位置参数。
 #
 # </div>
 # <div lang="en">
 #
 # No. In torch 2.15.0 a global pre-hook cannot be registered with `with_kwargs`, so it does not see what is passed by
-# keyword. A global guard would let such input pass. When `Linear` was called for the second time above, its input came
-# by keyword, and so the hook saw 0 positional arguments.
+# keyword. So such input gets past a global guard into the module. When `Linear` was called for the second time above,
+# its input came by keyword, and so the hook saw 0 positional arguments.
 #
 # </div>
 #
@@ -913,8 +912,8 @@ except TypeError as error:
 # not negative and put this weight into the module each time before the layer runs.
 #
 # Instead of the weight itself, we train another tensor, `weight_raw`. Before each run, the hook computes the `exp()` of
-# `weight_raw`, which is never negative, and stores the result as the `weight` that `forward` uses. After three steps of
-# training, what are the parameters of the module? **Guess first.**
+# `weight_raw`. The result is never negative, and the hook stores it as the `weight` that `forward` uses. After three
+# steps of training, what are the parameters of the module? **Guess first.**
 #
 # </div>
 
@@ -1036,7 +1035,7 @@ check("06.4", standardise)
 #
 # PyTorch 自己也用前置钩子来算权重。它有一个剪枝工具叫 `prune`，能把层里的一部分权重变成零。办法是注册一个前置钩子，由钩子把 `weight_orig` 乘上由零和一组成的掩码，得到 `weight`。
 #
-# PyTorch 还有另一个工具 `parametrize`，做的是同样的事，却不用钩子。既然钩子就够用，为什么还要有它？复制模块的时候就看得出差别，例如你想留下到目前为止最好的模型。我们用 `deepcopy` 复制两个运行过的模块：一个是 6.11 节的 `layer`，另一个用 `parametrize` 写成。哪一个复制得了？**先猜。**
+# PyTorch 还有另一个工具 `parametrize`，也是用来算权重的，却不用钩子。既然钩子就够用，为什么还要有它？复制模块的时候就看得出差别，例如你想留下到目前为止最好的模型。我们用 `deepcopy` 复制两个运行过的模块：一个是 6.11 节的 `layer`，另一个用 `parametrize` 写成。哪一个复制得了？**先猜。**
 #
 # </div>
 # <div lang="en">
@@ -1044,10 +1043,10 @@ check("06.4", standardise)
 # PyTorch itself also computes weights in a pre-hook. Its tool `prune` sets some of the weights of a layer to zero. For
 # this, it registers a pre-hook that multiplies `weight_orig` by a mask of zeros and ones, and the result is `weight`.
 #
-# PyTorch has another tool for the same job, `parametrize`, which works without a hook. Why would you want this tool,
-# when a hook is enough? The difference shows when you copy a module, for example to keep the best model so far. We take
-# two modules that have run, the `layer` of section 6.11 and a module made with `parametrize`, and copy each with
-# `deepcopy`. Which of them can be copied? **Guess first.**
+# PyTorch has another tool that computes weights, `parametrize`, which works without a hook. Why would you want this
+# tool, when a hook is enough? The difference shows when you copy a module, for example to keep the best model so far.
+# We take two modules that have run, the `layer` of section 6.11 and a module made with `parametrize`, and copy each
+# with `deepcopy`. Which of them can be copied? **Guess first.**
 #
 # </div>
 
