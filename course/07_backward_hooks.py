@@ -88,7 +88,7 @@ with warnings.catch_warnings(record=True) as caught, net[0].register_backward_ho
 # </div>
 # <div lang="en">
 #
-# There are three lines, although the convolution has only one input. The first line is about this input. It says
+# There are three lines, although the convolution has only one input. Only the first line is about this input. It says
 # `None`, because the picture needs no gradient. The other two are the gradients of the weight and the bias.
 #
 # How did these two get into `grad_input`? You registered the legacy hook on the module, but PyTorch really attaches it
@@ -215,10 +215,10 @@ HookTimeline(nn.Sequential(nn.Linear(5, 3), nn.Tanh()), torch.ones(6, 5, require
 # `backward` of `Tanh` has already fired. The reason is that the `grad_input` of `Tanh` becomes the `grad_output` of
 # `Linear`, so it has to be computed first.
 #
-# The net is a module as well, so it has these two events too. The gradient enters the net before any layer inside, so
-# the `backward_pre` of the net fires before those of the layers. The `backward` of the net fires after those of the
-# layers: here the net's input needs a gradient, and backward has to go through all the layers before this gradient is
-# ready. So the layers' events lie between the two events of the net.
+# The net is a module as well, so it has these two events too. The gradient enters the net before it enters any layer
+# inside, so the `backward_pre` of the net fires before those of the layers. The `backward` of the net fires after those
+# of the layers: here the net's input needs a gradient, and backward has to go through all the layers before this
+# gradient is ready. So the layers' events lie between the two events of the net.
 #
 # </div>
 #
@@ -456,7 +456,7 @@ for kind in ("backward_hook", "full_backward_hook", "full_backward_pre_hook"):
 # All three hooks see the same `grad_output`: of its 8 numbers, 2 are not `0`, one in each channel. For `grad_input`,
 # however, you can trust only the full hook. There `grad_input` is a tuple with a single entry, which belongs to the one
 # input of the layer. The legacy hook received three entries again, two of which belong to no input of the layer, and
-# the pre-hook receives no `grad_input` at all.
+# the pre-hook received no `grad_input` at all.
 #
 # Why are the two numbers `0.5`? The pool returns one number for each channel. So the L1 loss here is the mean of two
 # differences, and each difference counts for one half.
@@ -667,7 +667,7 @@ with layer.register_full_backward_pre_hook(stop_early):
 #
 # <div lang="zh">
 #
-# 假如你想看每个模块的梯度，也不必一个一个地挂钩子：和 6.10 节一样，反向传播也有全局钩子，只要一个，就对每个模块都触发。它收到的 `grad_input` 和 `grad_output`，和模块自己的完整钩子收到的一样。
+# 假如你想看每个模块的梯度，也不必一个一个地挂钩子：和 6.10 节一样，反向传播也有全局钩子，只要一个，就管得到所有的模块。它收到的 `grad_input` 和 `grad_output`，和模块自己的完整钩子收到的一样。
 #
 # **先猜一猜**下面两件事。你用 `layer(input=x)` 按关键字传入 `x`，`grad_input` 里会有什么？还有，前向前置钩子可以只返回一个张量，不写成元组，反向钩子也可以吗？
 #
@@ -675,8 +675,8 @@ with layer.register_full_backward_pre_hook(stop_early):
 # <div lang="en">
 #
 # Suppose you want to see the gradients of every module. You need not register a hook on each of them: as in section
-# 6.10, there are global hooks for backward too, and a single one fires for every module. It receives the same
-# `grad_input` and `grad_output` as a module's own full hook.
+# 6.10, there are global hooks for backward too, and a single one covers all modules. It receives the same `grad_input`
+# and `grad_output` as a module's own full hook.
 #
 # **Guess first**, about two things. The first: what is in `grad_input` when you pass `x` by keyword, as in
 # `layer(input=x)`? The second is about what a hook may return. A forward pre-hook may return a single tensor instead of
@@ -724,7 +724,7 @@ with register_module_full_backward_hook(lambda module, grad_input, _: grad_input
 #
 # 两种钩子能返回的东西也不同。前向前置钩子返回的单个张量，PyTorch 会包成元组。反向钩子返回单个张量时，PyTorch 却把它当成元组，一行算一项。这里的张量有 `6` 行，而这一层只有一个输入，元组本该只有一项，于是报错。
 #
-# 完整钩子对模块的输出也有要求。许多语言模型返回的不是张量，而是字典或数据类（dataclass），那会怎样？我们在一个返回字典的模块上挂完整反向钩子，做一次反向传播。钩子会触发几次？**先猜。**
+# 对完整钩子来说，模块返回什么也有关系。许多语言模型返回的不是张量，而是字典或数据类（dataclass），那会怎样？我们在一个返回字典的模块上挂完整反向钩子，做一次反向传播。钩子会触发几次？**先猜。**
 #
 # </div>
 # <div lang="en">
@@ -736,9 +736,9 @@ with register_module_full_backward_hook(lambda module, grad_input, _: grad_input
 # row as an entry. The tensor here has `6` rows, but the layer has one input, so one entry is wanted, and PyTorch raises
 # an error.
 #
-# Whether a full hook works also depends on the output of the module. Many language models return a dictionary or a
-# dataclass instead of a tensor. To see what happens then, we attach a full backward hook to a module that returns a
-# dictionary, and run backward once. How often will the hook fire? **Guess first.**
+# For a full hook, it also matters what the module returns. Many language models return a dictionary or a dataclass
+# instead of a tensor. To see what happens then, we attach a full backward hook to a module that returns a dictionary,
+# and run backward once. How often will the hook fire? **Guess first.**
 #
 # </div>
 
@@ -789,7 +789,7 @@ print(textwrap.fill(f"{caught[0].category.__name__}: {caught[0].message}", 90))
 #
 # <div lang="zh">
 #
-# 梯度为正的数支持一个判断，因为它变大，判断就更有把握。想只看什么支持判断，就让反向传播在 ReLU 那里只放过正的梯度。
+# 梯度为正的数支持一个判断，因为它变大，判断就更有把握。要让反向传播只顺着这样的数往回走，就在 ReLU 那里只放过正的梯度。
 #
 # 写 `guided_relu(model)`，返回所有句柄的列表。此后在反向传播时，`model` 里的每个 `nn.ReLU` 只放过正的梯度，负的变成 `0`。
 #
@@ -801,8 +801,8 @@ print(textwrap.fill(f"{caught[0].category.__name__}: {caught[0].message}", 90))
 # </div>
 # <div lang="en">
 #
-# Numbers with a positive gradient speak for a decision, because it would get stronger if they grew. To see only these,
-# you let only positive gradients pass back through each ReLU.
+# Numbers with a positive gradient speak for a decision, because the decision would get stronger if they grew. To follow
+# only these, you let only positive gradients pass back through each ReLU.
 #
 # Write `guided_relu(model)`, which sets this up and returns all handles in a list. After the call, every `nn.ReLU` in
 # `model` passes only positive gradients in backward, and negative ones become `0`.
@@ -845,7 +845,7 @@ check("07.3", guided_relu)
 #
 # 许多现成的模型用 `nn.ReLU(inplace=True)`。它为了省内存，直接改写前一层的输出。
 #
-# 这时完整钩子还能用吗？为了让报错怪不到钩子做的事，我们挂一个什么也不做的完整钩子，先挂在 ReLU 前面的那一层上，再挂在 ReLU 自己身上。哪里会报错？**先猜。**
+# 这时完整钩子还能用吗？万一报错，也不该怪钩子做的事，所以我们挂一个什么也不做的完整钩子，先挂在 ReLU 前面的那一层上，再挂在 ReLU 自己身上。哪里会报错？**先猜。**
 #
 # </div>
 # <div lang="en">
@@ -1048,8 +1048,8 @@ check("07.4", watch_output)
 # </div>
 # <div lang="en">
 #
-# Where a gradient is `0`, the layers before it learn nothing from it. So how much of a gradient survives its way back
-# through a small convolutional net? Full hooks can measure this. We put one on every layer and let it note the share of
+# Where a gradient is `0`, earlier layers learn nothing from it. So how much of a gradient survives its way back through
+# a small convolutional net? Full hooks can measure this. We put one on every layer and let it note the share of
 # `grad_input` that is not `0`. A single backward pass is enough to see how much each kind of layer lets through.
 #
 # **Guess first**: once the gradient has gone back through a `2×2` max pool, how much of it can still be different
@@ -1116,7 +1116,7 @@ print("share that comes back through a pool is at most 1/4:", most <= 0.25)
 # move. After section 7.6, it seems enough that a full hook puts zeros into `grad_input`. But the hook may also return
 # `(None,)`, and then no gradient at all flows on from this layer. (A plain `None` changes nothing.)
 #
-# Does it matter which it returns? We try both for 5 steps with AdamW, which has weight decay. In which case will the
+# Do zeros and `(None,)` differ? We try both for 5 steps with AdamW, which has weight decay. In which case will the
 # weight of the first layer move? **Guess first.**
 #
 # </div>
