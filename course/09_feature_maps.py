@@ -77,8 +77,8 @@ _ = plt.axis("off")
 # look at all three.
 #
 # How can we tell whether a version is still what it was? By its negative numbers. About half of the numbers that a
-# random convolution returns are negative, and the ReLU that runs next sets these to `0`. So if a version has no
-# negative numbers when the run is over, it has been overwritten. Which of the three versions still hold negative
+# random convolution returns are negative, and the ReLU that runs next turns negative numbers into `0`. So if a version
+# has no negative numbers when the run is over, it has been overwritten. Which of the three versions still hold negative
 # numbers then? **Guess first.**
 #
 # </div>
@@ -1080,7 +1080,7 @@ check("09.5", disagreement)
 # </div>
 # <div lang="en">
 #
-# Finally, let us judge the maps: which channel watches the shape? `Shapes` gives us a mask of each picture, which is 1
+# Finally, let us judge the maps: which channel watches the shape? `Shapes` gives us a mask for each picture, which is 1
 # on the shape and 0 elsewhere. We shrink the masks to the 16×16 of `block3` and multiply the maps by them. What is left
 # is the activation on the shape, and we compute its share of the channel's whole activation.
 #
@@ -1215,7 +1215,7 @@ picker
 #
 # To end the lesson, have a look at the 64 kernels of AlexNet's first layer. Kernels that were trained show edges and
 # blobs of colour, while random ones show only noise. If trained weights are stored on this machine, `pretrained` uses
-# them, otherwise it takes random ones, and it says which it took. Below that you see your progress.
+# them. Otherwise it uses random ones. Either way, it says which it used. Below that you see your progress.
 #
 # </div>
 
