@@ -286,8 +286,8 @@ print("the list of parameters, reversed:", [name for name, _ in arrived] == name
 # </div>
 # <div lang="en">
 #
-# The gradients of `fc` arrive first and that of `conv1.weight` arrives last, because the backward pass begins at the
-# loss and ends at the input. So the layers come in reverse. Within a layer there is no such rule: `bn3.weight` arrives
+# The gradients of `fc` arrive first and that of `conv1.weight` arrives last, because the backward pass goes from the
+# loss towards the input. So the layers come in reverse. Within a layer there is no such rule: `bn3.weight` arrives
 # before `bn3.bias`, although it also stands before it in the list.
 #
 # Both means at `fc` are 0, but not because these gradients are small. For each picture, cross-entropy sends positive
@@ -454,7 +454,7 @@ plot(dict.fromkeys(options, ""))
 # %% [markdown]
 # <div lang="zh">
 #
-# 先看 A，它是健康的样子：大约一半的激活是 0，因为批归一化让它们以 0 为中心，ReLU 又去掉了负的一半；没有 `nan`；4 个块的梯度相差不到 10 倍，最后随着损失一起变小。
+# 先看 A，它是健康的样子：大约一半的激活是 0，因为批归一化让 ReLU 的输入以 0 为中心，ReLU 又去掉了负的一半；没有 `nan`；4 个块的梯度相差不到 10 倍，最后随着损失一起变小。
 #
 # 其余四行各有各的不同。B 的四条梯度线隔得很远。C 有两个块的激活全变成了 0。D 满是 `nan`。E 少了两条线。
 #
@@ -462,11 +462,11 @@ plot(dict.fromkeys(options, ""))
 # <div lang="en">
 #
 # Row A shows what a healthy run looks like. About half of the activations are 0, because batch normalisation centres
-# them and ReLU cuts off the negative half. None is `nan`. The gradients of the 4 blocks differ by less than a factor of
-# 10, and in the end they become small, as the loss does.
+# the input of ReLU, which cuts off the negative half. None is `nan`. The gradients of the 4 blocks differ by less than
+# a factor of 10, and in the end they become small, as the loss does.
 #
 # Each of the other rows differs from A in its own way. In B, the gradient lines lie far apart. In C, all activations of
-# two blocks become 0. In D, everything becomes `nan`. And in E, two lines are missing.
+# two blocks become 0. In D, everything becomes `nan`. In E, two lines are missing.
 #
 # </div>
 #
@@ -569,7 +569,7 @@ for title, net, x in (("black picture", make("D"), dark), ("after the run", trai
 # <div lang="en">
 #
 # The loss tells you that there is a `nan`, but to repair the model you must know which module made it. It is the first
-# whose input was clean but whose output is not.
+# to run whose input was clean but whose output is not.
 #
 # Write `first_nan(model, x)`, which runs `model(x)` once. It looks only at modules without children, in the order in
 # which they **run**. It returns the name of the first one that has no `nan` in its input but some in its output, or
@@ -590,8 +590,8 @@ for title, net, x in (("black picture", make("D"), dark), ("after the run", trai
 # </div>
 # <div lang="en">
 #
-# Real modules may have several inputs, take and return tuples, or overwrite an input in place. For such modules, check
-# all inputs in a forward pre-hook, before the module runs.
+# Real modules may have several inputs, take and return tuples, or overwrite an input in place. Then check all inputs in
+# a forward pre-hook, before the module runs.
 #
 # </div>
 
@@ -686,13 +686,13 @@ for title, (losses, seen) in shown.items():
 #
 # It shrinks far more: at `block1`, the gradient of B is about 4000 times smaller than at `block4`.
 #
-# The last two rows separate the two causes. If we only remove batch normalisation, the gradient shrinks 122 times,
-# because the default initial weights are small, and the loss does not fall. If we only use sigmoid, it shrinks 14
-# times, and the model learns slowly. Only both together reach thousands.
+# The last two rows separate the causes. If we only remove batch normalisation, the gradient shrinks 122 times, because
+# the default initial weights are small, and the loss does not fall. If we only use sigmoid, it shrinks 14 times, and
+# the model learns slowly. Only both together reach thousands.
 #
-# Even in run A the gradient shrinks 6 times, because earlier maps are larger and spread it over more pixels. So we call
-# a gradient vanishing only if it is over 100 times smaller than the last block's. At step 0, only `block1` and `block2`
-# of B have such a gradient. E has `none`, which is another illness (section 10.8).
+# Even in the healthy A the gradient shrinks 6 times, because earlier maps are larger and spread it over more pixels. So
+# we call a gradient vanishing only if it is over 100 times smaller than the last block's. At step 0, of the five runs,
+# only B has any, at `block1` and `block2`. E's `none` is another illness (section 10.8).
 #
 # Would Adam save B? It divides a gradient by its own size, so a tiny one should do no harm. We train B with Adam at a
 # rate of 0.003. How far will the first step move the weights of `block1`? **Guess first**, and then see the loss after
@@ -824,9 +824,9 @@ check("10.4", vanishing)
 # <div lang="en">
 #
 # In run C, `block3` and `block4` have no batch normalisation, and the learning rate is 1.0. The last loss is near 1.8,
-# like that of B, but the stethoscope shows something else. To find the cause, we begin with the chief suspect, the
-# learning rate, which is ten times that of the other runs. We change nothing else and train once more. In the original
-# run C, how large is the last gradient at `block1`? **Guess first.**
+# like that of B, but the stethoscope shows something else. To find the cause, we change only the chief suspect, the
+# learning rate, which is ten times that of the other runs, and train once more. In the original run C, how large is the
+# last gradient at `block1`? **Guess first.**
 #
 # </div>
 
@@ -871,8 +871,8 @@ describe("C, rate 0.1", losses, seen)
 # optimizer has almost nothing to work on, because only the bias of `head` still has a gradient. Usually you then have
 # to start again, with a smaller learning rate. Here that helps: at a rate of 0.1, the loss falls to 0.3.
 #
-# The weights of C may still move, but that is not learning, because no gradient tells them where to go. What moves them
-# is the rest of the momentum, or weight decay.
+# The weights of C may still move, but that is not learning, because no gradient tells them where to go. They are moved
+# by what is left of the momentum, or by weight decay.
 #
 # </div>
 
@@ -929,9 +929,9 @@ panel
 # </div>
 # <div lang="en">
 #
-# E is the hardest patient, because its loss looks just like that of A. Only the figure shows a difference: the
-# gradients of two blocks have no line. Make your own diagnosis first: what goes on in this model, and why does its loss
-# fall all the same? Then run the cell below and open the answer.
+# E is the hardest patient, because its loss looks just like that of A. In the figure, however, the gradients of two
+# blocks have no line. Make your own diagnosis first: what goes on in this model, and why does its loss fall all the
+# same? Then run the cell below and open the answer.
 #
 # </div>
 
@@ -966,7 +966,8 @@ for name, param in patient.named_parameters():
 # Why does the loss fall, then? The first two blocks have learned nothing, but the features that they give still differ
 # from one picture to the next. That is enough for the later blocks and `head`, which learned by heart the class that
 # goes with the features of each of the 30 pictures. So the loss falls as if all were well, and from the loss alone you
-# would never notice that half of the blocks do not learn. To see the line itself, open the source of `Patient`.
+# would never notice that half of the blocks do not learn. To see where the `.detach()` stands, open the source of
+# `Patient`.
 #
 # </details>
 #
@@ -1229,7 +1230,7 @@ check("10.5", clip_before_step)
 #
 # 这一课的仪器，真实的工具里也有。`wandb.watch` 就在训练时给每个参数的梯度记直方图，梯度是它用张量钩子取得的。
 #
-# 有一种 `nan`，练习 10.3 的 `first_nan` 找不到：它到反向传播时才出现，而前向钩子看不到那里。遇到这种情况，可以用 `torch.autograd.detect_anomaly`，它会指出是哪个函数的反向计算第一个给出了 `nan`。不过它要检查每个函数的结果，训练会慢很多，查完就关掉。
+# 有一种 `nan`，练习 10.3 的 `first_nan` 找不到：它到反向传播时才出现，而前向钩子看不到那里。遇到这种情况，可以用 `torch.autograd.detect_anomaly`，它会指出是哪个函数的反向计算第一个给出了 `nan`。不过它要记下每个运算是在哪里调用的，还要检查每一步反向计算的结果，训练会慢很多，查完就关掉。
 #
 # 下面的损失是 0，前向传播看上去正常，到了反向传播才出现 `nan`。再往下是你的进度。
 #
@@ -1241,8 +1242,8 @@ check("10.5", clip_before_step)
 #
 # There is a kind of `nan` that `first_nan` of exercise 10.3 cannot find: one that appears only in the backward pass,
 # where no forward hook looks. For this case there is `torch.autograd.detect_anomaly`, which names the function whose
-# backward computation returned the first `nan`. Because it checks the result of every such function, training becomes
-# much slower, so switch it off when you have found the culprit.
+# backward computation returned the first `nan`. Because it notes where each operation was called and checks the result
+# of each backward computation, training becomes much slower, so switch it off when you have found the culprit.
 #
 # Below, the loss is 0, so the forward pass looks fine, and only backward makes a `nan`. After that you see your
 # progress.
