@@ -118,7 +118,7 @@ ax.set_axis_off()
 # <div lang="en">
 #
 # To point at the cross, we need a layer that still knows where things are. The last such layer is `block4`, because the
-# average behind it mixes all places. It returns 64 feature maps of 8×8. But which of these channels speak for the
+# average behind it mixes all places. `block4` returns 64 feature maps of 8×8. But which of these channels speak for the
 # cross? The gradient can tell, because it says how sensitive the logit of the cross is to each place of each map.
 #
 # So we need both, the maps from the forward pass and the gradient from the backward pass. That is why the forward hook
@@ -391,9 +391,9 @@ for ax, name in zip(axes, ("cross", "triangle"), strict=True):
 # <div lang="en">
 #
 # The map of 8×8 has to be enlarged to 64×64 before we can lay it over the picture or compare it with a box.
-# `F.interpolate` does that, but with the wrong options it distorts the map. To see what they do, we try them on one row
-# of 4 numbers, the first of which is negative. We also let `relu()` come before the enlarging in one case and after it
-# in another. **Guess first**: are the numbers the same? Then see what we get without `mode`.
+# `F.interpolate` does that, but with the wrong options it distorts the map. To see what its options do, we try some on
+# one row of 4 numbers, the first of which is negative. We also let `relu()` come before the enlarging in one case and
+# after it in another. **Guess first**: are the numbers the same? Then see what we get without `mode`.
 #
 # </div>
 
@@ -1110,7 +1110,7 @@ GradCamPlayground(
 # and triangle would give alone. The heart speaks strongly against the triangle, and the triangle against the heart, so
 # neither wins. The circle gets a little from both, so it comes first.
 #
-# A star and a circle, too, become a square at more than a third of the places.
+# Likewise, a star and a circle are called a square at more than a third of the places.
 #
 # </div>
 #
