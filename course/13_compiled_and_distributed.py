@@ -137,7 +137,7 @@ torch.compiler.reset()
 # %% [markdown]
 # <div lang="zh">
 #
-# 假设钩子挂得及时，已经编译进去了，这样就没事了吗？编译好的代码是有前提的：它所依据的东西不变，它才能用，变了就得重新编译。可是我们的钩子每次调用都要改一样东西：`seen.append(...)` 让 `seen` 变长。
+# 假设钩子挂得及时，已经编译进去了，这样就没事了吗？编译好的代码是有前提的：它所依据的东西不变，它才能用。可是我们的钩子每次调用都要改一样东西：`seen.append(...)` 让 `seen` 变长。
 #
 # 这要付出多大的代价？数一数编译了几次就知道。每编译一次，编译出来的图都会交给一个 `backend`，所以我们自己写一个 `backend`，把收到的图都留下来。
 #
@@ -147,8 +147,8 @@ torch.compiler.reset()
 # <div lang="en">
 #
 # Suppose that the hook was registered in time and has been compiled in. Is all well then? Compiled code is valid only
-# as long as everything that it relies on stays the same. If something changes, the next call compiles the model anew.
-# And our hook makes a change in every call: its `seen.append(...)` makes the list `seen` longer.
+# as long as everything that it relies on stays the same. But our hook makes a change in every call: its
+# `seen.append(...)` makes the list `seen` longer.
 #
 # To see what that costs, we count how often the model is compiled. Every time, the finished graph is handed to a
 # function, the `backend`. So we write a `backend` of our own that keeps each graph, and in the end we only have to
@@ -521,8 +521,9 @@ for rank, printed in enumerate(run_ranks(start + script)):
 # </div>
 # <div lang="en">
 #
-# Sending gradients takes time, so you may want to send fewer bytes than DDP does, or to average in a way of your own.
-# You can, because this step has a hook, which you register by `model.register_comm_hook(group, hook)`.
+# Sending gradients takes time, so you may want to send fewer bytes than DDP does. Or you may want to average in a way
+# of your own. Both are possible, because this step has a hook, which you register by
+# `model.register_comm_hook(group, hook)`.
 #
 # DDP does not send gradients one by one, because that would take very many messages. Instead it puts many gradients end
 # to end into a bucket, and `bucket.buffer()` is this long tensor. When all gradients of a bucket are there, DDP calls
