@@ -2,6 +2,7 @@
 
 import re
 import time
+from itertools import pairwise
 
 import pytest
 from playwright.sync_api import Locator, expect
@@ -17,6 +18,8 @@ CELLS = {
     "c = a + b\nGradientFlow(c, {'a': a, 'b': b, 'c': c})",
     "fork": "w, x = (torch.tensor(value, requires_grad=True) for value in (1.0, 2.0))\n"
     "h, k = w + x, w + 1\ny = h * k\nflow = GradientFlow(y, {'w': w, 'x': x, 'h': h, 'k': k, 'y': y})\nflow",
+    "vector": "u = torch.tensor([1., 2, 3], requires_grad=True)\nv = u * u\nm = v.mean()\n"
+    "GradientFlow(m, {'u': u, 'v': v, 'm': m})",
     "freed": "s = (torch.ones(2, requires_grad=True) ** 2).sum()\ns.backward()\nGradientFlow(s, {'s': s})",
     "census": "len(ipywidgets.widgets.widget._instances), a.grad, len(a._backward_hooks)",
 }
@@ -92,6 +95,27 @@ def test_the_spoiled_neighbour_with_the_keyboard_alone(notebook, theme):
     widget.get_by_role("button", name="全部取下").click()
     expect(box(widget, "b")).to_have_attribute("data-state", "same")
     expect(widget.locator("[data-kind=none]")).to_have_attribute("aria-pressed", "true")
+
+
+def test_no_text_is_cut_and_none_covers_another(notebook):
+    """Also with hooks, which make the texts longer while the boxes stay where they are."""
+    widget = fresh(notebook, "vector")
+    sees(widget, ["grad [0.667, 1.33, 2]", "grad [0.333, 0.333, 0.333]", "grad 1"])
+    for name in ("u", "v", "m", None):
+        drawing = widget.locator(".hookedu-flow-scene svg")
+        edges = drawing.evaluate("e => [e.getBoundingClientRect()].map(r => [r.left, r.right])[0]")
+        texts = drawing.locator(".hookedu-flow-node text").evaluate_all(
+            "all => all.filter(t => t.textContent && getComputedStyle(t).visibility === 'visible')"
+            ".map(t => [t.getBoundingClientRect(), t.textContent]).map(([r, words]) => [r.left, r.right, words])"
+        )
+        assert [words for left, right, words in texts if left < edges[0] or right > edges[1]] == []
+        below = sorted(each for each in texts if "grad" in each[2])
+        assert [one for one, other in pairwise(below) if one[1] > other[0]] == []
+        if name:
+            box(widget, name).click()
+            widget.locator("[data-kind=double_in_place]").click()
+            expect(box(widget, name)).not_to_have_attribute("data-state", "same")
+            expect(widget.get_by_role("button", name="Play")).to_be_visible()
 
 
 def test_steps_and_phases(notebook):

@@ -52,7 +52,7 @@ function build(view) {
   view.receive("run", (/** @type {Run} */ run) => {
     const first = !drawing;
     if (!drawing) {
-      drawing = new Drawing(drawn, Math.max(0, ...run.parts.map((words) => words.length)) + 2);
+      drawing = new Drawing(drawn, Math.max(0, ...run.parts.map((words) => words.length)) + 2, run.nodes);
       view.label(drawing.root, "graph", {}, "aria-label");
       const around = element("div", {}, drawing.root);
       scene.replaceChildren(around);

@@ -6,14 +6,17 @@ import { svg } from "./elements.js";
 /** @typedef {{nodes: Node[], edges: [string, string][], marks: Record<string, string>}} Graph */
 /** @typedef {{phase: "forward" | "backward", name: string, along: number[]}} Step */
 /** @typedef {{x: number, y: number, width: number}} Box */
+/** @typedef {Record<string, {grad: string, state: string}>} Grads */
 /** @typedef {SVGGraphicsElement} Part */
 
 const LETTER = 7.3; // pixels, the width of a letter
 const SMALL = 6.7; // of one in an arrow's number
 const HEIGHT = 44; // of a box
 const ROW = 118; // from one row to the next
-const SIDE = 26; // around everything
+const SIDE = 26; // beside the boxes, at least
+const AIR = 8; // around a gradient's text
 const APART = 8; // by which the ends of the arrows there and back leave the middle of a box
+const MARK = 8; // from the right end of a box to the middle of the mark of its hook
 const SLIM = 12; // by which arrows leave the straight line
 const WIDE = 84; // where a box stands in their way
 
@@ -23,14 +26,15 @@ export class Drawing {
   /**
    * @param {Graph} graph
    * @param {number} longest the most letters that a number on an arrow will have
+   * @param {Grads} grads of a pass, which tell how much room gradients need
    */
-  constructor(graph, longest) {
+  constructor(graph, longest, grads) {
     this.graph = graph;
-    this.boxes = arranged(graph, longest);
+    const { boxes: placed, right } = arranged(graph, longest, grads);
+    this.boxes = placed;
     this.bends = graph.edges.map(([from, to]) => this.bend(from, to));
     const most = Math.max(SLIM, ...this.bends);
     const boxes = [...this.boxes.values()];
-    const right = Math.max(...boxes.map((box) => box.x + box.width / 2)) + SIDE;
     const [top, bottom] = [Math.min(...boxes.map((b) => b.y)), Math.max(...boxes.map((b) => b.y))];
     const around = Math.max(HEIGHT / 2 + 28, most + 16);
     const height = bottom - top + 2 * around;
@@ -150,7 +154,7 @@ export class Drawing {
   /**
    * Show what a pass did: the gradients, what the paths brought, the hooks that hang on.
    *
-   * @param {Record<string, {grad: string, state: string}>} nodes
+   * @param {Grads} nodes
    * @param {string[]} parts one for each edge, "" if unknown
    * @param {Record<string, string>} hooks
    */
@@ -160,7 +164,7 @@ export class Drawing {
       const { grad: words, state } = nodes[name] ?? { grad: "", state: "none" };
       group.dataset.state = state;
       grad.textContent = words && `${state === "spoiled" ? "⚠ " : ""}grad ${words}`;
-      write(mark, hooks[name] ? this.graph.marks[hooks[name]] : "", x + width / 2 + 8, y - HEIGHT / 2 - 4);
+      write(mark, hooks[name] ? this.graph.marks[hooks[name]] : "", x + width / 2 + MARK, y - HEIGHT / 2 - 4);
     }
     parts.forEach((words, at) => {
       const path = /** @type {SVGPathElement} */ (/** @type {unknown} */ (this.backward[at]));
@@ -220,28 +224,50 @@ export class Drawing {
 }
 
 /**
- * Where each box stands, and how wide it is.
+ * Where each box stands and how wide it is, and where the drawing ends on the right.
+ *
+ * Boxes never move, so there is room for the gradient's text with any hooks from the beginning.
  *
  * @param {Graph} graph
  * @param {number} longest
- * @returns {Map<string, Box>}
+ * @param {Grads} grads
+ * @returns {{boxes: Map<string, Box>, right: number}}
  */
-function arranged({ nodes }, longest) {
+function arranged({ nodes, marks }, longest, grads) {
   const gap = Math.max(96, longest * SMALL + 64);
   /** @param {Node} node */
   const width = ({ name, value }) => Math.max(72, Math.max(name.length, value.length) * LETTER + 22);
-  const columns = Math.max(...nodes.map((node) => node.column)) + 1;
-  const widths = Array.from({ length: columns }, (_, column) =>
-    Math.max(...nodes.filter((node) => node.column === column).map(width)),
+  const columns = Array.from({ length: Math.max(...nodes.map((node) => node.column)) + 1 }, (_, column) =>
+    nodes.filter((node) => node.column === column),
   );
-  let left = SIDE;
-  const middles = widths.map((wide) => {
-    left += wide + gap;
-    return left - gap - wide / 2;
+  const sizes = columns.map((column) => ({
+    box: Math.max(...column.map(width)) / 2,
+    text: Math.max(...column.map(({ name }) => room(grads[name]?.grad ?? ""))) / 2 + AIR,
+  }));
+  const mark = Math.max(0, ...Object.values(marks).map((words) => pillWidth(words) / 2 + MARK));
+  const [first, last] = [sizes[0], sizes[sizes.length - 1]];
+  let middle = Math.max(first.box + SIDE, first.text);
+  const middles = sizes.map(({ box, text }, at) => {
+    const before = sizes[at - 1];
+    if (before) middle += Math.max(before.box + gap + box, before.text + text);
+    return middle;
   });
-  return new Map(
-    nodes.map((node) => [node.name, { x: middles[node.column], y: node.row * ROW, width: width(node) }]),
-  );
+  const right = middle + Math.max(last.box + Math.max(SIDE, mark + 2), last.text);
+  const boxes = nodes.map((node) => {
+    const box = { x: middles[node.column], y: node.row * ROW, width: width(node) };
+    return /** @type {const} */ ([node.name, box]);
+  });
+  return { boxes: new Map(boxes), right };
+}
+
+/**
+ * How wide the text of a gradient may become: "⚠ grad " and two of its numbers, each three letters longer than now.
+ *
+ * @param {string} grad
+ */
+function room(grad) {
+  const most = Math.max(...grad.split(/ → | ≠ /).map((words) => words.length));
+  return (most && 2 * (most + 3) + 10) * LETTER;
 }
 
 /**
@@ -261,11 +287,16 @@ function pill(kind) {
  */
 function write(group, words, x, y) {
   const [ground, text] = group.children;
-  const width = words.length * SMALL + 10;
+  const width = pillWidth(words);
   group.setAttribute("transform", `translate(${x} ${y})`);
   group.style.display = words ? "" : "none";
   const sizes = { x: -width / 2, y: -9, width, height: 18, rx: 9 };
   for (const [name, value] of Object.entries(sizes)) ground.setAttribute(name, String(value));
   text.textContent = words;
   text.setAttribute("y", "4");
+}
+
+/** @param {string} words */
+function pillWidth(words) {
+  return words.length * SMALL + 10;
 }
