@@ -23,8 +23,8 @@ from hookedu.learner.progress import Progress
 _hints_given: dict[str, int] = {}
 _MISSING = object()
 _NEARLY_ALL = Text(
-    zh="这是最后一条，几乎就是答案。想看就点开。",
-    en="This is the last hint and nearly the whole answer. Click to open it.",
+    zh="这是最后一条，几乎就是答案。",
+    en="This is the last hint and nearly the whole answer.",
 )
 _NEXT_EXERCISE = Text(zh="下一题：{id} {title}", en="Next exercise: {id} {title}")
 _NEXT_LESSON = Text(zh="下一课：{id} {title}", en="Next lesson: {id} {title}")

@@ -117,6 +117,7 @@ def test_the_last_hint_says_that_it_is_nearly_the_answer_before_it_opens(exercis
         assert "<details" not in hint(exercise, number)._repr_html_()
     before, _, opened = hint(exercise, of)._repr_html_().partition("</summary>")
     assert "<details>" in before and "nearly the whole answer" in before and "几乎就是答案" in before
+    assert "Click" not in before and "点开" not in before, "it says the same while it is open"
     assert exercises.find(exercise).hints[-1].html() in opened
 
 
