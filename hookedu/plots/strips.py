@@ -20,6 +20,7 @@ STATISTICS = (
     ("ratio", Text(zh="更新比例", en="update ratio"), "log"),
     ("dead", Text(zh="这一步里从不为正的 ReLU 单元", en="ReLU units not positive in the step"), "share"),
 )
+LOG = Text(zh="对数刻度", en="log scale")
 COLOURS = {"signed": "RdBu_r", "log": "viridis", "share": "cividis"}  # matplotlib's names
 NONE, ZERO, ODD = "#d0d0d0", "#000000", "#e600e6"  # no value; exactly 0 on a log scale; nan or inf
 _DECADES = 8  # of a log scale, below its largest value
@@ -132,7 +133,7 @@ def draw_strips(
 
 
 def _label(ax: Any, title: str) -> None:
-    ax.set_title(title, fontsize=8, loc="left", pad=2)
+    ax.set_title(title, fontsize=8, loc="left", pad=4)
     ax.tick_params(labelsize=6, pad=1, length=2)
     ax.locator_params(axis="x", integer=True)
 
@@ -153,5 +154,18 @@ def _draw(figure: "Figure", ax: Any, strip: Strip) -> None:
         ScalarMappable(norm, cmap), cax=figure.add_axes((box.x1 + 0.008, box.y0, 0.008, box.height))
     )
     bar.ax.minorticks_off()
-    bar.set_ticks(ends, labels=[f"{end:.0e}" if strip.scale == "log" else f"{end:.2g}" for end in ends])
+    bar.set_ticks(ends, labels=[short(end) for end in ends])
     bar.ax.tick_params(labelsize=6, pad=1, length=2)
+    if strip.scale == "log":
+        above = {"xycoords": "axes fraction", "textcoords": "offset points", "va": "bottom"}
+        bar.ax.annotate(LOG.en, (0, 1), (0, 4), fontsize=6, **above)
+
+
+def short(value: float) -> str:
+    """Return a number with two digits, written as the widget writes it (`short` in marks.js)."""
+    import numpy as np
+
+    rounded = float(f"{value:.1e}")
+    if rounded and not 1e-4 <= abs(rounded) < 1e6:
+        return np.format_float_scientific(rounded, trim="-", exp_digits=1).replace("e+", "e")
+    return np.format_float_positional(rounded, trim="-")

@@ -4,13 +4,14 @@ from collections.abc import Callable
 
 from hookedu.hooks.monitor import Reading, Source
 from hookedu.language import Text, counted
-from hookedu.plots.strips import STATISTICS
+from hookedu.plots.strips import LOG, STATISTICS
 
 _NAMED = 8  # layers at most in a sentence, for those who have hundreds
 
 WORDS = {
     **{name: title for name, title, _ in STATISTICS},
     "loss": Text(zh="损失", en="loss"),
+    "log": LOG,
     # The same in a sentence and in the head of a column.
     "short_loss": Text(zh="损失", en="loss"),
     "short_mean": Text(zh="均值", en="mean"),

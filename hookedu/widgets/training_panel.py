@@ -193,6 +193,7 @@ class TrainingPanel(LiveWidget, module="training_panel"):
                         "layers": [layer or "(model)" for layer in strip.layers],
                         "map": COLOURS[strip.scale],
                         "ends": strip.ends(),
+                        "log": strip.scale == "log",
                     }
                     for strip in strips
                 ],

@@ -139,6 +139,17 @@ def test_a_step_is_told_by_mouse_and_by_keys_and_its_numbers_are_the_kernels(not
     expect(reading(widget)).to_contain_text("A row per layer")
 
 
+def test_a_logarithmic_scale_says_so(notebook):
+    widget = trained(notebook)
+    scales = widget.locator(".hookedu-run-scale")
+    for language, says in (("en", "log scale"), ("zh", "对数刻度")):
+        notebook.choose(language)
+        plain, logarithmic = (re.compile(rf"^[-.\d\s]*{end}$") for end in ("", says))
+        # the curve of the loss, mean, std, gradient, ratio, dead
+        expect(scales).to_have_text([plain, plain, *[logarithmic] * 3, plain], use_inner_text=True)
+        readable(notebook, widget)
+
+
 def test_the_table_has_every_number_of_the_step(notebook):
     widget = trained(notebook)
     widget.locator("summary").focus()

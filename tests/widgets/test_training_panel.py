@@ -10,7 +10,7 @@ from torch import nn
 
 from hookedu import TrainingPanel, list_hooks
 from hookedu.models.ward import admit, train
-from hookedu.plots.strips import strips_of
+from hookedu.plots.strips import short, strips_of
 from hookedu.widgets import training_panel
 
 
@@ -95,6 +95,19 @@ def test_shades_run_from_the_lowest_to_the_highest_value_as_in_the_still_picture
         pixels = torch.from_numpy(drawn.images[0].get_array()[..., :3])
         same = shades == shades[0, 0]
         assert (pixels[same] - pixels[0, 0]).abs().max() < 0.02
+
+
+def test_scales_that_are_logarithmic_say_so_and_name_their_ends_as_the_widget_does():
+    panel, _, _, _ = run("healthy")
+    strips = posted(panel)[0]["strips"]
+    assert [strip["name"] for strip in strips if strip["log"]] == ["std", "gradient", "ratio"]
+    assert panel.words["log"] == {"zh": "对数刻度", "en": "log scale"}
+    bars = [axes for axes in panel.figure.axes if not axes.get_title("left")]
+    for strip, bar in zip(strips, bars, strict=True):
+        assert [text.get_text() for text in bar.texts] == ["log scale"] * strip["log"]
+        assert [label.get_text() for label in bar.get_yticklabels()] == [short(end) for end in strip["ends"]]
+    values = (0, 1, -0.1349, 0.00031, 309.6, 999_999, 3.06e-5, 3.0e7)
+    assert [short(value) for value in values] == ["0", "1", "-0.13", "0.00031", "310", "1e6", "3.1e-5", "3e7"]
 
 
 def test_what_is_missing_zero_or_nan_has_a_colour_and_is_said():

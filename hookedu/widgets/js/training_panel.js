@@ -8,7 +8,7 @@ import { bar, curve, strip } from "./strips.js";
 /** @typedef {import("./shared.js").View} View */
 /** @typedef {import("./shared.js").Tensor} Tensor */
 /** @typedef {import("./strips.js").Chart} Chart */
-/** @typedef {{name: string, layers: string[], map: "viridis" | "cividis" | "RdBu_r", ends: [number, number]}} Strip */
+/** @typedef {{name: string, layers: string[], map: "viridis" | "cividis" | "RdBu_r", ends: [number, number], log: boolean}} Strip */
 /**
  * @typedef {object} Content
  * @property {Strip[]} strips
@@ -150,6 +150,7 @@ function build(view) {
         chart: strip(shades, each, content, steps()),
         layers: each.layers,
         scale: { map: each.map, low: each.ends[0], high: each.ends[1] },
+        log: each.log,
       });
     }
     keyOf(view, legend, content);
@@ -195,8 +196,8 @@ class Figure {
     view.on(this.canvas, "keydown", (/** @type {KeyboardEvent} */ event) => this.key(event));
   }
 
-  /** @param {{chart: Chart, layers: string[], scale?: import("./drawing.js").Scale}} shown */
-  show({ chart, layers, scale }) {
+  /** @param {{chart: Chart, layers: string[], scale?: import("./drawing.js").Scale, log?: boolean}} shown */
+  show({ chart, layers, scale, log }) {
     this.chart = chart;
     this.layers = layers;
     const { columns } = this.now();
@@ -204,7 +205,9 @@ class Figure {
     if (layers.length)
       this.view.label(this.canvas, "chart", { title, rows: layers.length, columns }, "aria-label");
     else this.view.label(this.canvas, "curve", { columns }, "aria-label");
-    if (scale) this.scale.replaceChildren(short(scale.low, 2), bar(scale.map), short(scale.high, 2));
+    if (!scale) return;
+    const kind = log ? [this.view.label(element("span"), "log")] : [];
+    this.scale.replaceChildren(short(scale.low, 2), bar(scale.map), short(scale.high, 2), ...kind);
   }
 
   /** @param {import("./marks.js").Inks} inks @param {Spot | null} spot */
