@@ -66,7 +66,7 @@ def _answered(lesson: Lesson, cells: Sequence[source.Cell]) -> NotebookNode:
 
 # Own colours instead of JupyterLab's alert classes, which set orange on orange and are hard to read. The text
 # keeps the colour of the theme, light or dark.
-_MISTAKE = '<div style="border-left: 4px solid orange; padding: 0.6em 1em 0.1em; background-color: rgba(255, 165, 0, 0.12)">'
+_MISTAKE = '<div style="border-left: 4px solid orange; padding: 0.6em 1em 0.1em; margin-bottom: 1em; background-color: rgba(255, 165, 0, 0.12)">'
 
 
 def _prose(text: str) -> str:
