@@ -135,6 +135,8 @@ _COLOURS = {
     "param_grad": "#1b7837",
     "post_accumulate": "#a6dba0",
 }
+# The light ones do not stand out from white without an edge: that of the dark colour beside them.
+_EDGES = {"forward_pre": "forward", "backward_pre": "backward", "post_accumulate": "param_grad"}
 
 
 def plot_timeline(events: "Timeline", *, ax: "Axes | None" = None) -> "Axes":
@@ -185,7 +187,10 @@ def plot_timeline(events: "Timeline", *, ax: "Axes | None" = None) -> "Axes":
         at = [point for point, event in zip(points, events, strict=True) if event.kind == kind]
         if at:
             marker = "s" if kind in ("param_grad", "post_accumulate") else "o"
-            ax.scatter(*zip(*at, strict=True), s=22, color=colour, marker=marker, label=kind, zorder=2)
+            edge = _COLOURS[_EDGES.get(kind, kind)]
+            ax.scatter(
+                *zip(*at, strict=True), s=22, c=colour, ec=edge, lw=0.9, marker=marker, label=kind, zorder=2
+            )
     turn = next((x for x, event in enumerate(events) if event.kind not in ("forward_pre", "forward")), None)
     top = {"transform": ax.get_xaxis_transform(), "va": "bottom", "color": "#595959"}
     if turn != 0:
