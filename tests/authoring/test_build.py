@@ -98,8 +98,8 @@ def test_nbval_compares_the_stored_outputs(clone, tampered):
     ("old", "new", "line", "says"),
     [
         (
-            '<div lang="en">\n#\n# The next cell computes',
-            "<div>\n#\n# The next cell computes",
+            '<div lang="en">\n#\n# Below, $z=',
+            "<div>\n#\n# Below, $z=",
             "# %% [markdown]\n# ## 2.1 ",
             "write both languages",
         ),

@@ -111,6 +111,10 @@ def test_no_text_is_cut_and_none_covers_another(notebook):
         assert [words for left, right, words in texts if left < edges[0] or right > edges[1]] == []
         below = sorted(each for each in texts if "grad" in each[2])
         assert [one for one, other in pairwise(below) if one[1] > other[0]] == []
+        low = drawing.evaluate(
+            "e => [e, ...e.querySelectorAll('.hookedu-flow-grad')].map(t => t.getBoundingClientRect().bottom)"
+        )
+        assert low[0] == max(low)
         if name:
             box(widget, name).click()
             widget.locator("[data-kind=double_in_place]").click()

@@ -15,6 +15,8 @@ const HEIGHT = 44; // of a box
 const ROW = 118; // from one row to the next
 const SIDE = 26; // beside the boxes, at least
 const AIR = 8; // around a gradient's text
+const LINE = 20; // letters: a longer one with two numbers takes two lines
+const BETWEEN = 15; // these lines
 const APART = 8; // by which the ends of the arrows there and back leave the middle of a box
 const MARK = 8; // from the right end of a box to the middle of the mark of its hook
 const SLIM = 12; // by which arrows leave the straight line
@@ -37,7 +39,7 @@ export class Drawing {
     const boxes = [...this.boxes.values()];
     const [top, bottom] = [Math.min(...boxes.map((b) => b.y)), Math.max(...boxes.map((b) => b.y))];
     const around = Math.max(HEIGHT / 2 + 28, most + 16);
-    const height = bottom - top + 2 * around;
+    const height = bottom - top + around + Math.max(around, HEIGHT / 2 + 28 + BETWEEN);
     /** @type {Part[]} */
     this.forward = [];
     /** @type {Part[]} */
@@ -163,7 +165,9 @@ export class Drawing {
       const { x, y, width } = this.box(name);
       const { grad: words, state } = nodes[name] ?? { grad: "", state: "none" };
       group.dataset.state = state;
-      grad.textContent = words && `${state === "spoiled" ? "⚠ " : ""}grad ${words}`;
+      const text = words && `${state === "spoiled" ? "⚠ " : ""}grad ${words}`;
+      const lines = text.length > LINE ? text.split(/(?=[→≠])/) : [text];
+      grad.replaceChildren(...lines.map((line, at) => svg("tspan", { x, dy: at && BETWEEN }, line)));
       write(mark, hooks[name] ? this.graph.marks[hooks[name]] : "", x + width / 2 + MARK, y - HEIGHT / 2 - 4);
     }
     parts.forEach((words, at) => {
@@ -261,13 +265,13 @@ function arranged({ nodes, marks }, longest, grads) {
 }
 
 /**
- * How wide the text of a gradient may become: "⚠ grad " and two of its numbers, each three letters longer than now.
+ * How wide the text of a gradient may become, in one line or two: "⚠ grad " and numbers three letters longer than now.
  *
  * @param {string} grad
  */
 function room(grad) {
   const most = Math.max(...grad.split(/ → | ≠ /).map((words) => words.length));
-  return (most && 2 * (most + 3) + 10) * LETTER;
+  return most && Math.max(LINE, most + 3 + 7) * LETTER;
 }
 
 /**
