@@ -1,11 +1,12 @@
 """Tests of the rules for sources: the lessons pass all of them, and each rule reports a violation."""
 
 import dataclasses
+import re
 
 import pytest
 
 from hookedu import catalog
-from hookedu.authoring import lint, source
+from hookedu.authoring import code_rules, lint, source
 
 SOURCE = "course/02_tensor_hooks.py"
 
@@ -189,3 +190,17 @@ def test_a_problem_points_at_its_line(clone):
     lesson = clone.lesson("02")
     (problem,) = lint.problems(lesson, source.read(lesson))
     assert problem.line == line
+
+
+@pytest.mark.parametrize("name", ["authors.md", "authors.zh.md"])
+def test_the_guide_names_the_limits(name):
+    guide = (catalog.ROOT / "course" / "guides" / name).read_text(encoding="utf-8")
+    line = next(line for line in guide.splitlines() if f" {lint.MAX_CHARACTERS} " in line)
+    limits = [
+        lint.MAX_CELLS,
+        lint.MAX_CHARACTERS,
+        lint.MAX_WORDS,
+        lint.MAX_CODE_LINES,
+        lint.MAX_EXERCISE_LINES,
+    ]
+    assert [int(n) for n in re.findall(r"\d+", line)] == [*limits, code_rules.MAX_COLUMNS, 2]
