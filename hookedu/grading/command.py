@@ -15,6 +15,11 @@ _BAD_POINTS = Text(
     zh="练习 {exercise} 的分数在 0 和 {most} 之间，不能是 {points}。",
     en="Points for {exercise} lie between 0 and {most}; {points} do not.",
 )
+_WATCHES_ALL = Text(
+    zh="`--watch` 评所有新来的提交，不能和 `--again`、`--only` 一起用：先不加 `--watch` 运行一次。",
+    en="`--watch` grades whatever arrives, and does not go with `--again` or `--only`: run the command once without "
+    "`--watch` for those.",
+)
 _NO_POINTS = Text(
     zh='写出分数和理由：`hookedu adjust {grades} {who} 2 --reason "..."`；或用 `--undo` 取消。',
     en='Give the points and a reason: `hookedu adjust {grades} {who} 2 --reason "..."`; or `--undo` to take it back.',
@@ -113,6 +118,8 @@ def grade_command(
     rules = Rules.of_options(attempt, due or (), late or ())
     options = {"jobs": jobs, **limits, "isolated": isolation, "seed": seed, "dask": dask, "rules": rules}
     if watch:
+        if again or only:
+            raise CourseError(_WATCHES_ALL)
         from hookedu.grading.watching import watch as watch_
 
         with contextlib.suppress(KeyboardInterrupt):
