@@ -1,6 +1,7 @@
 """Who may import whom. Read from the source: imports inside functions and under TYPE_CHECKING count as well."""
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -202,3 +203,10 @@ def test_a_circle_is_seen(clone, file, line):
     path.write_text(path.read_text(encoding="utf-8") + f"\n{line}\n", encoding="utf-8")
     found = circle(clone.root / "hookedu")
     assert found[0] == found[-1] and len(found) > 1
+
+
+@pytest.mark.parametrize("name", ["CONTRIBUTING.md", "CONTRIBUTING.zh.md"])
+def test_contributing_lists_the_base_modules(name):
+    lines = (catalog.ROOT / name).read_text(encoding="utf-8").splitlines()
+    listed = next(line for line in lines if line.startswith("hookedu/ "))
+    assert set(re.findall(r"(\w+)\.py", listed)) == GROUND
