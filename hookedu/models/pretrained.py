@@ -35,8 +35,8 @@ def pretrained(build: Callable[..., nn.Module], *, download: bool = False, seed:
     """Return a torchvision model in evaluation mode, with its trained weights if they are available.
 
     The weights are torchvision's default ones for this model, from torch's download cache (``checkpoints`` in
-    ``torch.hub.get_dir()``). If they cannot be loaded, the weights are random but reproducible. A message in
-    both languages says which weights the model has, and if they are random, why.
+    ``torch.hub.get_dir()``). If they cannot be loaded, the weights are random but reproducible. A printed
+    message says which weights the model has, and if they are random, why.
 
     Parameters
     ----------
