@@ -41,7 +41,7 @@ GRADING = {
     "out": {"rows", "matching", "reading", "book", "similar"},
     "batch": {"rows", "collect", "reading", "matching", "run", "book", "out"},
     "explain": {"rows", "collect", "reading", "matching", "run", "book", "out"},
-    "watching": {"collect", "batch", "book", "out"},
+    "watching": {"files", "collect", "batch", "book", "out"},
     "command": {"rows", "batch", "explain", "book", "out", "similar", "watching"},
 }
 # Within exercises: what runs beside the learner's code (probing and the probes) knows nothing of what decides.
