@@ -157,8 +157,9 @@ def _draw(figure: "Figure", ax: Any, strip: Strip) -> None:
     bar.set_ticks(ends, labels=[short(end) for end in ends])
     bar.ax.tick_params(labelsize=6, pad=1, length=2)
     if strip.scale == "log":
-        above = {"xycoords": "axes fraction", "textcoords": "offset points", "va": "bottom"}
-        bar.ax.annotate(LOG.en, (0, 1), (0, 4), fontsize=6, **above)
+        bar.ax.annotate(
+            LOG.en, (0, 1), (0, 4), "axes fraction", textcoords="offset points", va="bottom", fontsize=6
+        )
 
 
 def short(value: float) -> str:
