@@ -291,7 +291,11 @@ def shape_text(shape: Any, above: tuple[int, ...] = ()) -> str:
     """
     if id(shape) in above:
         return "…"
-    if isinstance(shape, tuple) and shape and all(type(size) is int or size == "?" for size in shape):
+    if (  # an array may be among the items, and compares as an array
+        isinstance(shape, tuple)
+        and shape
+        and all(type(size) is int or (type(size) is str and size == "?") for size in shape)
+    ):
         return "×".join(map(str, shape))
     if type(shape) is tuple and not shape:
         return "scalar"

@@ -156,3 +156,9 @@ def test_every_walk_meets_the_same_tensors_in_the_same_order():
     met = []
     map_tensors(met.append, NESTED)
     assert list(map(id, met)) == list(map(id, tensors_in(NESTED)))
+
+
+def test_the_text_of_a_shape_with_an_array_among_the_items():
+    import numpy as np
+
+    assert shape_text((np.zeros(3), (2, 3))) == "(ndarray, 2×3)"
