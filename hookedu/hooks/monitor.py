@@ -86,6 +86,10 @@ class Monitor:
         self._before: dict[str, list[torch.Tensor]] = {}
         self._clear()
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Deepcopy and pickle of the model copy its hooks, too; those of the copy note nothing."""
+        return _idle, ()
+
     def _clear(self) -> None:
         self.steps = 0
         self.source: Source | None = None
@@ -123,6 +127,8 @@ class Monitor:
         self._before.clear()
 
     def _forward(self, name: str, module: nn.Module, args: Any, output: Any) -> None:
+        if not self._handles:  # a copy
+            return
         tensor = next(tensors_in(output), None)
         if not torch.is_grad_enabled() or tensor is None or not tensor.is_floating_point():
             return
@@ -156,6 +162,13 @@ class Monitor:
         self._done += self._current.values()
         self._current = {}
         self.steps += 1
+
+
+def _idle() -> Monitor:
+    """Return a monitor of nothing, for the hooks of a copied model."""
+    monitor = Monitor.__new__(Monitor)
+    monitor._handles = []
+    return monitor
 
 
 def _note_gradient(reading: Reading, grad: torch.Tensor) -> None:

@@ -281,3 +281,22 @@ def test_a_model_that_is_one_layer_without_any_gradient():
     assert [row.layer for row in panel.rows] == [""] and panel.error is None
     assert "(model)" in says(panel)["en"] and panel.figure is not None
     assert posted(panel)[0]["layers"] == ["(model)"]
+
+
+def test_the_model_may_be_copied_and_saved_while_it_is_watched():
+    import copy
+    import io
+
+    model = torch.nn.Sequential(torch.nn.Linear(3, 2))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with TrainingPanel(model, optimizer) as panel:
+        best = copy.deepcopy(model)
+        torch.save(model, file := io.BytesIO())
+        file.seek(0)
+        for copied in (best, torch.load(file, weights_only=False)):
+            copied(torch.ones(1, 3)).sum().backward()
+        assert panel.rows == []
+        model(torch.ones(1, 3)).sum().backward()
+        optimizer.step()
+    assert [row.layer for row in panel.rows] == ["0"]
+    panel.close()
