@@ -9,7 +9,7 @@ from torch import nn
 
 from hookedu.hooks.modules import modules_by_name, unwrap
 from hookedu.hooks.stats import Stats
-from hookedu.hooks.tensors import tensors_in
+from hookedu.hooks.tensors import real, tensors_in
 from hookedu.language import Text
 
 
@@ -158,7 +158,7 @@ class Monitor:
             now = [param.detach() for param in self._layers[name].parameters(recurse=False)]
             size = _norm(before)
             if size:
-                reading.ratio = _norm([new - old for new, old in zip(now, before, strict=True)]) / size
+                reading.ratio = _norm([real(new - old) for new, old in zip(now, before, strict=True)]) / size
         self._done += self._current.values()
         self._current = {}
         self.steps += 1
@@ -172,12 +172,12 @@ def _idle() -> Monitor:
 
 
 def _note_gradient(reading: Reading, grad: torch.Tensor) -> None:
-    reading.gradient = grad.detach().norm().item()
+    reading.gradient = real(grad.detach()).norm().item()
 
 
 def _norm(tensors: list[torch.Tensor]) -> float:
     """Return the norm of all tensors together."""
-    return sum(tensor.norm().item() ** 2 for tensor in tensors) ** 0.5
+    return sum(real(tensor).norm().item() ** 2 for tensor in tensors) ** 0.5
 
 
 def _dead_share(output: torch.Tensor) -> float:

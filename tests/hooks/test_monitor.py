@@ -129,3 +129,14 @@ def test_only_models_with_their_optimizer():
         Monitor(1, torch.optim.SGD(model.parameters(), lr=1.0))
     with pytest.raises(TypeError, match=r"must be a `torch\.optim\.Optimizer`"):
         Monitor(model, 0.1)
+
+
+def test_norms_of_half_precision_do_not_overflow():
+    model = nn.Sequential(nn.Linear(100, 100)).half()
+    optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
+    with Monitor(model, optimizer) as monitor:
+        (model(torch.ones(1, 100).half()) * 20000).sum().backward()
+        optimizer.step()
+    reading = monitor.rows[0]
+    assert reading.gradient == pytest.approx(200_000)
+    assert math.isfinite(reading.ratio)
