@@ -14,7 +14,7 @@ from hookedu.hooks.stats import Stats
 from hookedu.hooks.tensors import real, shape_text
 from hookedu.plots.layouts import layout_of
 from hookedu.plots.mosaic import range_of
-from hookedu.widgets.pictures import TILES, Form, Selection, picture_in
+from hookedu.widgets.pictures import TILES, Form, Selection, picture_in, widened
 from hookedu.widgets.receptive import Field
 
 MOST = 1 << 20  # numbers in one message: 4 MB
@@ -98,8 +98,7 @@ def histogram(tensor: torch.Tensor) -> Sent:
     rest = finite[finite != 0]
     content: dict[str, Any] = {"form": "statistics", "zeros": len(finite) - len(rest), "rest": len(rest)}
     low, high = (float(end) for end in rest.aminmax()) if len(rest) else (-0.5, 0.5)
-    if low == high:
-        low, high = low - 0.5, high + 0.5
+    low, high = widened(low, high)
     counts = torch.histc(rest, _BINS, low, high) if len(rest) else torch.zeros(_BINS)
     stats = Stats(tensor)
     content["stats"] = {

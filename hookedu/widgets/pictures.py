@@ -187,6 +187,14 @@ def picture_in(x: Any, sample: int) -> torch.Tensor | None:
     return None
 
 
+def widened(low: float, high: float) -> tuple[float, float]:
+    """Return the range of a histogram: wider than that of the values where these are too close for bins between them."""
+    if high - low > 1e-12 * max(abs(low), abs(high)):
+        return low, high
+    margin = max(0.5, 1e-3 * abs(low))
+    return low - margin, high + margin
+
+
 def draw_statistics(figure: "Figure", tensor: torch.Tensor, title: str) -> None:
     """Draw a histogram of all finite values, with zeros counted separately, and their mean."""
     import numpy as np
@@ -202,7 +210,7 @@ def draw_statistics(figure: "Figure", tensor: torch.Tensor, title: str) -> None:
     rest = finite[finite != 0]
     if len(rest):
         low, high = float(rest.min()), float(rest.max())
-        wide = (low, high) if high > low else (low - 0.5, high + 0.5)
+        wide = widened(low, high)
         counts, edges = np.histogram(rest.astype(np.float64), bins=60, range=wide)
         ax.stairs(counts, edges, fill=True, color="#2166ac", label=f"not 0: {len(rest)}")
     zeros = len(finite) - len(rest)
