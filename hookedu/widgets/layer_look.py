@@ -105,7 +105,7 @@ class Look:
         self.choice = replace(
             self.choice, sample=within(choice.sample, self.samples), page=page, channel=channel
         )
-        self.shown = self.tensor if self._whole else self.tensor[form.index(self.choice.selection)]
+        self.shown = self.tensor if self._whole or not self.tensor.numel() else self.tensor[form.index(self.choice.selection)]
 
     @property
     def _whole(self) -> bool:
@@ -198,6 +198,8 @@ class Look:
         figure, title = pictures.new_figure(), self._title(form)
         if self._whole:
             pictures.draw_statistics(figure, tensor, title)
+        elif not tensor.numel():
+            pictures.draw_strip(figure, tensor, self._signed, title)
         elif choice.channel is not None:
             beside = pictures.picture_in(self.runs.inputs[choice.input], choice.sample)
             pictures.draw_channel(figure, self.shown, beside, self._signed, title)
@@ -228,7 +230,7 @@ class Look:
         form, choice = self.form, self.choice
         if form is None or self.shown is None:
             return ""
-        index = "" if self._whole else pictures.brackets(form.index(choice.selection))
+        index = "" if self._whole or not self.shown.numel() else pictures.brackets(form.index(choice.selection))
         if choice.view == "weights" and len(form.shape) > 2:
             index = ".transpose(0, 1)" + index
         index = self._dense + index
@@ -256,4 +258,4 @@ class Look:
 
 def within(index: int, n: int) -> int:
     """Return the nearest index into n items."""
-    return min(max(index, 0), n - 1)
+    return max(min(index, n - 1), 0)

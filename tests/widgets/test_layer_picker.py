@@ -696,3 +696,25 @@ def test_no_number_beside_a_colour_bar_is_cut(scale, view):
         for text in (*ticks, bar.yaxis.get_offset_text()):
             box = text.get_window_extent()
             assert box.x1 <= figure.bbox.x1 and box.y1 <= figure.bbox.y1, (picker.value, text.get_text())
+
+
+def test_an_empty_batch_is_said_to_be_empty():
+    picker = LayerPicker(nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU()), torch.zeros(0, 3, 8, 8))
+    for view in ("maps", "gradients", "statistics"):
+        picker.view = view
+        assert picker.figure is not None
+        assert picker.error is None
+        assert "0×4×6×6" in picker.words["why"]["en"]
+        assert picker.sample == 0
+    picker.close()
+
+
+@pytest.mark.parametrize("value", [torch.finfo(torch.float32).min, 1e17])
+def test_statistics_of_a_single_large_value(value):
+    picker = LayerPicker(nn.Sequential(nn.Threshold(2.0, value)), torch.ones(1, 1, 4, 4))
+    picker.view = "statistics"
+    assert picker.figure is not None
+    assert picker.error is None
+    content = picker._posted["picture"][0]["content"]
+    assert content["low"] < value < content["high"]
+    picker.close()
