@@ -33,7 +33,7 @@ class GradientFlow(LiveWidget, module="gradient_flow"):
         A single number, from which backward starts. Its graph must not have been freed.
     tensors : mapping of str to torch.Tensor
         The tensors to show, by name, of any shape. Those that are not part of the graph are left out; ``loss`` is added
-        under this name if it is not among them. Of a large graph only the tensors nearest to ``loss`` are shown.
+        under this name, or ``loss_`` if another has it, if it is not among them. Of a large graph only the tensors nearest to ``loss`` are shown.
 
     Attributes
     ----------
@@ -111,7 +111,10 @@ class GradientFlow(LiveWidget, module="gradient_flow"):
         if loss.numel() != 1:
             raise ValueError(str(NOT_ONE_NUMBER.format(shape=shape_text(sizes(loss)))))
         if not any(tensor is loss for tensor in tensors.values()):
-            tensors = {**tensors, "loss": loss}
+            name = "loss"
+            while name in tensors:  # that of another one, such as a part of this loss
+                name += "_"
+            tensors = {**tensors, name: loss}
         self._named: Mapping[str, torch.Tensor] = tensors
         self._graph = Graph(loss, tensors)
         self._output = next(name for name, tensor in self._graph.tensors.items() if tensor is loss)

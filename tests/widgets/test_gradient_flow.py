@@ -432,3 +432,14 @@ def test_it_holds_little_and_lets_go_of_the_graph(closes):
     closes(flow)
     gc.collect()
     assert gone() is None
+
+
+def test_a_tensor_of_the_name_loss_that_is_another_keeps_its_name():
+    w = torch.tensor(2.0, requires_grad=True)
+    loss = w * 3
+    total = loss + w**2
+    flow = GradientFlow(total, {"w": w, "loss": loss})
+    assert flow.gradients["loss"] == 1
+    assert flow._graph.tensors["loss"] is loss
+    assert flow._output == "loss_"
+    flow.close()
