@@ -105,7 +105,11 @@ class Look:
         self.choice = replace(
             self.choice, sample=within(choice.sample, self.samples), page=page, channel=channel
         )
-        self.shown = self.tensor if self._whole or not self.tensor.numel() else self.tensor[form.index(self.choice.selection)]
+        self.shown = (
+            self.tensor
+            if self._whole or not self.tensor.numel()
+            else self.tensor[form.index(self.choice.selection)]
+        )
 
     @property
     def _whole(self) -> bool:
@@ -230,7 +234,9 @@ class Look:
         form, choice = self.form, self.choice
         if form is None or self.shown is None:
             return ""
-        index = "" if self._whole or not self.shown.numel() else pictures.brackets(form.index(choice.selection))
+        index = (
+            "" if self._whole or not self.shown.numel() else pictures.brackets(form.index(choice.selection))
+        )
         if choice.view == "weights" and len(form.shape) > 2:
             index = ".transpose(0, 1)" + index
         index = self._dense + index
