@@ -80,7 +80,10 @@ def encode(value: Any, depth: int = 0) -> Any:
         return [encode(v, depth + 1) for v in value]
     if issubclass(kind, torch.Tensor):  # isinstance would ask the value's own __class__
         try:
-            return _encode_tensor(value)
+            encoded = _encode_tensor(value)
+            if kind not in (torch.Tensor, torch.nn.Parameter):  # its methods may return anything
+                decode(json.loads(json.dumps(encoded)))
+            return encoded
         except Exception:  # one without values: sparse, on the device "meta", of a class of the learner's
             return {"type": type_name(value)}
     return {"type": type_name(value)}

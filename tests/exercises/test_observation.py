@@ -139,6 +139,15 @@ def test_what_differs_by_more_than_rounding_is_not_alike(one, other):
     assert not alike(encode({"v": one}), encode({"v": other}))
 
 
+@pytest.mark.parametrize("said", [None, [], [None, None], [1.0], [10**400, 1], [object(), 1.0]])
+def test_a_tensor_of_the_learners_class_that_lies_about_its_values_is_known_by_its_type_alone(said):
+    kind = type("LyingTensor", (torch.Tensor,), {"tolist": lambda self: said})
+    tensor = torch.ones(2).as_subclass(kind)
+    assert decode(json.loads(dumps({"value": encode(tensor)}))["value"]) == Opaque("LyingTensor")
+    honest = type("HonestTensor", (torch.Tensor,), {})
+    assert torch.equal(decode(encode(torch.ones(2).as_subclass(honest))), torch.ones(2))
+
+
 def test_nesting_is_cut_where_reading_would_refuse_it():
     deep = 1
     for _ in range(3 * MAX_DEPTH):
