@@ -305,7 +305,7 @@ class _Clock:
 def _listen(launched: Launched, script: _Transcript, limits: Limits, stop: threading.Event) -> Run:
     channel, line = launched.channel, launched.line
     clock, closed = _Clock(limits, line), float("inf")
-    with selectors.DefaultSelector() as selector:
+    with selectors.PollSelector() as selector:  # epoll may be exhausted, for the whole user
         selector.register(channel, selectors.EVENT_READ)
         selector.register(line, selectors.EVENT_READ)
         while True:

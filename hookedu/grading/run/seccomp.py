@@ -1,7 +1,7 @@
 """The seccomp program that refuses system calls to submissions, in the form that bubblewrap takes.
 
-Two kinds of calls are refused: those that allocate memory belonging to no process, where no limit would apply to it,
-and those that no lesson needs and that reach deep into the kernel. Sockets can be made of a few families only: the
+Two kinds of calls are refused: those that allocate memory belonging to no process, where no limit would apply to it (or
+one that is shared with everything else of the instructor's), and those that no lesson needs and that reach deep into the kernel. Sockets can be made of a few families only: the
 network namespace is empty, but some families (AF_VSOCK, which reaches the host of a virtual machine) know nothing of
 namespaces. Everything else that a submission must not do is
 prevented by namespaces and by missing privileges. The program is classic BPF, see seccomp(2) and linux/filter.h. It is
@@ -24,6 +24,10 @@ _REFUSED = {  # name -> its number on x86_64 and on aarch64
     "bpf": (321, 280),
     "perf_event_open": (298, 241),
     "userfaultfd": (323, 282),
+    # What is watched is limited per user of the machine, and one descriptor can be watched under many numbers. Python
+    # finds out that it has no epoll, and polls. aarch64 has the second call only.
+    "epoll_create": (213, 20),
+    "epoll_create1": (291, 20),
     "syslog": (103, 116),
     "add_key": (248, 217),
     "request_key": (249, 218),
