@@ -28,7 +28,7 @@ FILE = "02_tensor_hooks.ipynb"
 # Paths inside the sandbox where one submission tries to leave something for the next.
 SHARED = ("/x", "/tmp/x", "/dev/shm/x", "/dev/x", "/learner/x")
 TELL = """
-import ctypes, errno, glob, os, socket, sys
+import ctypes, errno, fcntl, glob, os, socket, sys
 
 def tried(action):
     try:
@@ -185,6 +185,7 @@ EXPECTED = {
     "leaves-again": ("__import__('ctypes').CDLL(None).unshare(0x10000000)", "-1"),
     "traces-process-1": ("__import__('ctypes').CDLL(None).ptrace(16, 1, 0, 0)", "-1"),
     **{f"refuses-{name}": (f"refusal({number})", "'ENOSYS'") for name, number in seccomp.refused().items()},
+    "locks-ranges-of-files": ("[tried(lambda: fcntl.lockf(open('locked', 'w'), fcntl.LOCK_EX)), tried(lambda: fcntl.flock(open('locked', 'w'), fcntl.LOCK_EX)), tried(lambda: fcntl.fcntl(0, fcntl.F_GETFD) >= 0)]", "['OSError', None, True]"),
     "reaches-the-host-by-vsock": ("[tried(lambda f=f: socket.socket(f)) for f in (40, 38, 17)]", "['OSError', 'OSError', 'OSError']"),
     "makes-ordinary-sockets": ("[tried(lambda f=f: socket.socket(f, socket.SOCK_STREAM)).fileno() > 0 for f in (1, 2, 10)]", "[True, True, True]"),
     "changes-devices": ("[tried(lambda d=d: os.chmod('/dev/' + d, 0)) for d in ('null', 'zero', 'urandom')]", "['OSError', 'OSError', 'OSError']"),

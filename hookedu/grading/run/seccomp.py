@@ -34,15 +34,16 @@ _REFUSED = {  # name -> its number on x86_64 and on aarch64
     "keyctl": (250, 219),
 }
 _SOCKET = (41, 198)
+_FCNTL = (72, 25)
+# Locks on ranges of a file are memory without any limit. F_SETLK, F_SETLKW, F_OFD_SETLK and F_OFD_SETLKW; a file has at
+# most one of `flock`, which stays.
+_LOCKS = (6, 7, 37, 38)
 _FAMILIES = (1, 2, 10, 16)  # AF_UNIX, AF_INET, AF_INET6, AF_NETLINK
 _MACHINES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}  # AUDIT_ARCH_* of linux/audit.h
 _X32 = 0x40000000  # on x86_64: from this number on the same calls again, with 32-bit pointers (the x32 ABI)
 _LOAD, _EQUAL, _AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06  # load a word of seccomp_data; jumps; verdict
-_NUMBER, _MACHINE, _FIRST = (
-    0,
-    4,
-    16,
-)  # offsets in seccomp_data: the call, and the low half of its first argument
+_NUMBER, _MACHINE = 0, 4  # offsets in seccomp_data
+_FIRST, _SECOND = 16, 24  # of the low half of a call's arguments
 _ALLOW, _REFUSE = 0x7FFF0000, 0x00050000 | errno.ENOSYS
 
 
@@ -65,12 +66,17 @@ def program() -> bytes:
         return struct.pack("HBBI", _RETURN, 0, 0, _ALLOW)
     place = list(_MACHINES).index(platform.machine())
     tests = [(_AT_LEAST, _X32), *((_EQUAL, number) for number in numbers.values())]
-    # What follows the tests: whether the call is socket(), its family, "allow" and "refuse". Jumps are relative.
-    families = [(_EQUAL, len(_FAMILIES) - i, 0, family) for i, family in enumerate(_FAMILIES)]
+    # What follows the tests: if the call is fcntl(), its command; if it is socket(), its family; "refuse" and "allow".
+    # Jumps are relative; those to the last two steps are written from the end.
+    locks, families = len(_LOCKS), len(_FAMILIES)
     rest = [
-        (_EQUAL, 0, len(families) + 2, _SOCKET[place]),
+        (_EQUAL, 0, locks + 2, _FCNTL[place]),
+        (_LOAD, 0, 0, _SECOND),
+        *((_EQUAL, locks - i + families + 2, 0, command) for i, command in enumerate(_LOCKS)),
+        (_EQUAL, families + 3, families + 3, 0),
+        (_EQUAL, 0, families + 2, _SOCKET[place]),
         (_LOAD, 0, 0, _FIRST),
-        *families,
+        *((_EQUAL, families - i, 0, family) for i, family in enumerate(_FAMILIES)),
         (_RETURN, 0, 0, _REFUSE),
         (_RETURN, 0, 0, _ALLOW),
     ]
