@@ -1,5 +1,6 @@
 """Command line of `hookedu`; an error that the user can fix prints one text and exits with code 2."""
 
+import io
 import sys
 import textwrap
 from enum import StrEnum
@@ -30,6 +31,9 @@ app = typer.Typer(
 
 def main() -> None:
     """Run the command line; a CourseError prints its text and exits with code 2."""
+    for stream in (sys.stdout, sys.stderr):  # a file or a terminal may have no Chinese and no ✓
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
     try:
         app()
     except CourseError as error:

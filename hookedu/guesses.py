@@ -15,6 +15,7 @@ One entry per guess, in the order of the lesson; the ids are those of the calls,
 
 import contextlib
 import io
+import math
 import re
 import warnings
 from collections.abc import Mapping
@@ -66,7 +67,10 @@ class Guess:
         written = written.strip()
         if self.kind == "number":
             try:
-                return float(Fraction(written.replace("−", "-").replace("／", "/").replace(" ", "")))
+                plain = written.replace("−", "-").replace("／", "/").replace(" ", "")
+                # Not Fraction("2e7000000"), which computes all seven million digits.
+                value = float(Fraction(plain)) if "/" in plain else float(plain)
+                return value if math.isfinite(value) else None
             except (ValueError, ZeroDivisionError, OverflowError):
                 return None
         if self.kind == "choice":

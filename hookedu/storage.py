@@ -6,9 +6,11 @@ cannot be written to never stops a lesson: nothing is saved then, and `writable(
 inform the learner.
 """
 
+import contextlib
 import json
 import os
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +35,7 @@ def load_settings() -> dict[str, Any]:
     """Return the saved settings; {} if there are none or they cannot be read."""
     try:
         settings = json.loads((folder() / "settings.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     return settings if isinstance(settings, dict) else {}
 
@@ -44,19 +46,40 @@ def save_setting(name: str, value: Any) -> None:
     try:
         folder().mkdir(parents=True, exist_ok=True)
         # A reader must never see half a file, so write a temporary file and rename it.
-        with tempfile.NamedTemporaryFile("w", dir=folder(), delete=False, encoding="utf-8") as new:
+        with (
+            tempfile.NamedTemporaryFile("w", dir=folder(), delete=False, encoding="utf-8") as new,
+            _gone(new.name),
+        ):
             json.dump(settings, new, ensure_ascii=False)
-        os.replace(new.name, folder() / "settings.json")
+            new.close()
+            os.replace(new.name, folder() / "settings.json")
     except OSError:
         pass
+
+
+@contextlib.contextmanager
+def _gone(path: str) -> Iterator[None]:
+    """Delete a file after an exception, such as that of a full disk."""
+    try:
+        yield
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(path)
+        raise
 
 
 def append_record(log: str, record: dict[str, Any]) -> None:
     """Append one record to the log of that name; an unwritable home folder is ignored."""
     try:
         folder().mkdir(parents=True, exist_ok=True)
-        with open(folder() / f"{log}.jsonl", "a", encoding="utf-8") as lines:
-            lines.write(json.dumps(record, ensure_ascii=False) + "\n")
+        with open(folder() / f"{log}.jsonl", "ab+") as lines:
+            # A full disk may have cut the last line: this one must not be taken for the rest of it.
+            if lines.seek(0, os.SEEK_END):
+                lines.seek(-1, os.SEEK_END)
+                cut = lines.read() != b"\n"
+            else:
+                cut = False
+            lines.write(b"\n" * cut + json.dumps(record).encode() + b"\n")
     except OSError:
         pass
 
@@ -71,7 +94,7 @@ def read_records(log: str) -> list[dict[str, Any]]:
     for line in text.splitlines():
         try:
             record = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
         if isinstance(record, dict):
             records.append(record)

@@ -127,3 +127,14 @@ def test_help_is_complete_at_80_columns(monkeypatch):
             said = "".join((getattr(parameter, "help", None) or "").split())
             assert said in shown, f"hookedu {name}: {parameter.name}"
         assert "…" not in shown
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["doctor"]])
+def test_a_terminal_without_chinese_gets_what_it_can_show(arguments):
+    done = subprocess.run(
+        [sys.executable, "-m", "hookedu", *arguments],
+        env=os.environ | {"PYTHONIOENCODING": "cp1252"},
+        capture_output=True,
+        cwd=catalog.ROOT,
+    )
+    assert b"Traceback" not in done.stderr and done.stdout

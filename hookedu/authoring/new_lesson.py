@@ -37,9 +37,9 @@ _BAD_NUMBER = Text(
     en="A lesson's number lies between 0 and 99; {number} does not.",
 )
 _BAD_NAME = Text(
-    zh="课的名字 `{name}` 会成为文件名：请用小写英文字母、数字和下划线，以字母开头，例如 `my_topic`。",
-    en="The lesson's name `{name}` becomes a file's name: write lower-case English letters, digits and underscores, "
-    "a letter first, such as `my_topic`.",
+    zh="课的名字 `{name}` 会成为文件名：请用小写英文字母、数字和下划线，以字母开头，最多 60 个，例如 `my_topic`。",
+    en="The lesson's name `{name}` becomes a file's name: write at most 60 lower-case English letters, digits and "
+    "underscores, a letter first, such as `my_topic`.",
 )
 _TAKEN = Text(
     zh="编号 {id} 已经有了：`{path}`。请换一个编号；还没用过的最小编号是 {free}。",
@@ -84,7 +84,7 @@ def new_lesson(root: Path, number: int, name: str) -> list[Path]:
             raise CourseError(_NO_CLONE.format(root=root, missing=folder))
     if not 0 <= number <= 99:
         raise CourseError(_BAD_NUMBER.format(number=number))
-    if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
+    if not re.fullmatch(r"[a-z][a-z0-9_]{0,59}", name):
         raise CourseError(_BAD_NAME.format(name=name))
     id_, listed = f"{number:02}", (root / _LIST).read_text(encoding="utf-8")
     _refuse_taken(root, id_, listed)

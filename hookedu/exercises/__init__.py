@@ -7,6 +7,7 @@ and words (course/NN_name.yml). The exercises of a lesson are imported only when
 import difflib
 import pkgutil
 import re
+import unicodedata
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -90,8 +91,10 @@ def of_lesson(lesson: str) -> tuple[Exercise, ...]:
 
 def find(exercise_id: str) -> Exercise:
     """Return the exercise with this id, such as "02.1"; raise UnknownExercise if there is none."""
-    if isinstance(exercise_id, str) and re.fullmatch(r"\d\d\.\d+", exercise_id):
-        for exercise in of_lesson(exercise_id.split(".")[0]):
-            if exercise.id == exercise_id:
+    # Chinese input methods type full-width digits.
+    plain = unicodedata.normalize("NFKC", exercise_id).strip() if isinstance(exercise_id, str) else ""
+    if re.fullmatch(r"\d\d\.\d+", plain):
+        for exercise in of_lesson(plain.split(".")[0]):
+            if exercise.id == plain:
                 return exercise
     raise UnknownExercise(exercise_id)

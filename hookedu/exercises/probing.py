@@ -291,7 +291,8 @@ def describe_error(error: BaseException) -> dict[str, Any]:
 
 def _text(value: object) -> str:
     try:
-        return str.__str__(str(value))  # exactly a str, not the subclass that a learner's __str__ may return
+        text = str.__str__(str(value))  # exactly a str, not the subclass that a learner's __str__ may return
+        return text.encode("utf-8", "replace").decode()  # a lone surrogate can be neither sent nor shown
     except BaseException:  # the learner may define a class whose __str__ raises
         return ""
 

@@ -22,8 +22,13 @@ _NOT_BUILT = Text(
     en="No lesson has been built yet: run `hookedu build` first.",
 )
 _CANNOT_WRITE = Text(
-    zh="无法写入文件夹 `{folder}`（{error}）。用 `--folder` 换一个。",
-    en="The folder `{folder}` cannot be written to ({error}). Choose another with `--folder`.",
+    zh="无法写入文件夹 `{folder}`（{error}）。请换一个文件夹。",
+    en="The folder `{folder}` cannot be written to ({error}). Choose another folder.",
+)
+_THE_COURSES = Text(
+    zh="`{folder}` 是课程自己的文件夹，里面的笔记本不能改。请换一个文件夹，例如 `my-lessons`。",
+    en="`{folder}` is a folder of the course itself, whose notebooks must stay as they are. Choose another folder, such as "
+    "`my-lessons`.",
 )
 _MERGED = Text(
     zh="{file} 更新了。你改过或加上的单元格原样保留，共 {kept} 个。",
@@ -59,10 +64,14 @@ def hand_out(folder: Path, language: str = BOTH) -> list[Text]:
     Raises
     ------
     CourseError
-        If the folder cannot be created or written to, or if no lesson has been built.
+        If the folder cannot be created or written to, if it is one of the course's own, or if no lesson has been built.
     """
     said = []
     lessons = _built()
+    if folder.resolve() in {
+        path.parent.resolve() for lesson in lessons for path in (lesson.notebook, lesson.solution)
+    }:
+        raise CourseError(_THE_COURSES.format(folder=folder))
     try:
         folder.mkdir(parents=True, exist_ok=True)
         given = manifest.given(folder)

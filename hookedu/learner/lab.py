@@ -7,6 +7,7 @@ import sys
 import tempfile
 import urllib.request
 import webbrowser
+from http.client import HTTPException
 from pathlib import Path
 from types import ModuleType
 from typing import cast
@@ -84,7 +85,9 @@ def running(folder: Path) -> str | None:
 
     for server in list_running_servers():
         if Path(server["root_dir"]).resolve() == folder:
-            with contextlib.suppress(OSError):  # another process has the number of a server that is gone
+            with contextlib.suppress(
+                OSError, HTTPException
+            ):  # another process has the number of a server that is gone
                 urllib.request.urlopen(f"{server['url']}api", timeout=_ANSWER).close()
                 return f"{server['url']}lab?token={server['token']}"
     return None
@@ -105,7 +108,10 @@ def open_lab(folder: Path, language: str, extra: list[str]) -> None:
     cast("dict[str, ModuleType | None]", sys.modules).setdefault("rfc3987_syntax", None)
     from jupyterlab.labapp import main
 
-    first = sorted(folder.glob("*.ipynb"))[0].name
+    # Not a copy that the learner has made of it, whose name may come before.
+    first = next(
+        lesson.notebook.name for lesson in catalog.lessons() if (folder / lesson.notebook.name).exists()
+    )
     config = [*map(str, config_folders(language)), os.environ.get("JUPYTER_CONFIG_PATH", "")]
     os.environ["JUPYTER_CONFIG_PATH"] = os.pathsep.join(filter(None, config))
     arguments = [f"--ServerApp.root_dir={folder}", f"--LabApp.default_url=/lab/tree/{first}"]

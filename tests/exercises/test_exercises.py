@@ -245,6 +245,11 @@ def test_unknown_ids_name_the_nearest(wrong, near):
     assert re.findall(r"`(\d\d\.\d)`", caught.value.says.en.partition("nearest")[2]) == near
 
 
+@pytest.mark.parametrize("typed", ["02.1 ", "\n02.1", "０２.１", "02．1"])
+def test_blanks_and_full_width_digits_are_no_other_number(typed):
+    assert find(typed) is find("02.1")
+
+
 @pytest.mark.parametrize("wrong", ["", None, "watch", find])
 def test_what_is_no_number_is_asked_for_one(wrong):
     with pytest.raises(UnknownExercise, match=re.escape('`"02.1"`')):

@@ -291,3 +291,11 @@ def test_jupyter_trusts_an_updated_copy_where_it_trusted_the_one_before(trusted,
     hand_out(folder, "en")
     assert path.read_bytes() != before
     assert bool(NotebookNotary().check_signature(nbformat.read(path, as_version=4))) is trusted
+
+
+@pytest.mark.parametrize("name", ["lessons", "solutions"])
+def test_the_courses_own_notebooks_are_never_handed_out_into(name):
+    before = {path: path.stat().st_mtime_ns for path in (catalog.ROOT / name).iterdir()}
+    with pytest.raises(CourseError, match="Choose another folder"):
+        hand_out(catalog.ROOT / "hookedu" / ".." / name, "en")
+    assert before == {path: path.stat().st_mtime_ns for path in (catalog.ROOT / name).iterdir()}

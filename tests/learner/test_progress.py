@@ -166,3 +166,19 @@ def test_in_the_notebook_that_is_running_every_link_leads_to_a_cell(tmp_path, mo
     task = picture.exercises["02.1"]["href"].removeprefix("02_tensor_hooks.ipynb#cell-id=")
     assert task in cells[1:], "not begun, but it is open"
     assert picture.exercises["03.1"]["href"] == "03_changing_gradients.ipynb"
+
+
+def test_a_line_that_a_full_disk_has_cut_spoils_no_other():
+    storage.append_record("checks", {"exercise": "02.1", "said": "\ud800"})
+    path = storage.folder() / "checks.jsonl"
+    path.write_bytes(path.read_bytes() + b'{"exercise"')
+    storage.append_record("checks", {"exercise": "02.2"})
+    assert [record["exercise"] for record in storage.read_records("checks")] == ["02.1", "02.2"]
+
+
+def test_what_is_nested_too_deep_is_no_record_and_no_setting():
+    storage.append_record("checks", {"exercise": "02.1"})
+    for name in ("checks.jsonl", "settings.json"):
+        with open(storage.folder() / name, "ab") as file:
+            file.write(b"[" * 100_000)
+    assert len(storage.read_records("checks")) == 1 and storage.load_settings() == {}
