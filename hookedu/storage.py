@@ -74,11 +74,9 @@ def append_record(log: str, record: dict[str, Any]) -> None:
         folder().mkdir(parents=True, exist_ok=True)
         with open(folder() / f"{log}.jsonl", "ab+") as lines:
             # A full disk may have cut the last line: this one must not be taken for the rest of it.
-            if lines.seek(0, os.SEEK_END):
-                lines.seek(-1, os.SEEK_END)
-                cut = lines.read() != b"\n"
-            else:
-                cut = False
+            size = lines.seek(0, os.SEEK_END)
+            lines.seek(max(0, size - 1))
+            cut = lines.read() not in (b"", b"\n")
             lines.write(b"\n" * cut + json.dumps(record).encode() + b"\n")
     except OSError:
         pass

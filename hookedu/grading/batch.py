@@ -65,10 +65,6 @@ _BY_HAND = Text(zh="没有交；由教师登记", en="nothing was handed in; ent
 _NO_STUDENT = Text(
     zh="没有叫 `{name}` 的学生。最接近的是：{near}。", en="There is no student `{name}`. The nearest: {near}."
 )
-_FOLLOWED = Text(
-    zh="以前记在 `{before}` 名下的，现在记在 `{now}` 名下：文件夹里的东西多了，看得出是谁的了",
-    en="What was kept under `{before}` is now kept under `{now}`: with more in the folder it shows whose it is",
-)
 _NO_OBSERVATION = Text(zh="{id} 的记录不可信：{error}", en="{id}: a record not to be trusted: {error}")
 
 
@@ -144,7 +140,7 @@ def grade(
     keys = _keys()
     gradebook = Gradebook(Path(out))
     try:
-        followed = gradebook.follow(students)
+        remarks = gradebook.follow(students)
         if rules:
             gradebook.change_rules(rules)
         limits = Limits(seconds=time_limit, memory=memory_limit)
@@ -154,7 +150,6 @@ def grade(
             grader = _Grader(keys, graded, backend, isolated, fresh)
             total = len(submissions)
             rows = _all(grader, submissions, gradebook, jobs or backend.jobs, console)
-        remarks = [_FOLLOWED.format(before=before, now=now) for before, now in followed]
         remarks += gradebook.remarks({lesson: key.fingerprint for lesson, key in keys.items()})
     finally:
         try:

@@ -187,12 +187,18 @@ def _failed(error: BaseException) -> Text:
 def entered(
     folder: Path, without: Path | None, closed: list[OSError]
 ) -> Iterator[tuple[str, list[str], list[str]]]:
-    """Walk through a folder as `os.walk` does, but not into hidden folders or `without`, be it named by another path."""
-    kept_out = os.path.realpath(without) if without else ""
+    """Walk through a folder as `os.walk` does, but not into hidden folders or `without`, be it named by another path.
+
+    A link to it that somebody else has made is a link like others.
+    """
+    own = (
+        {os.path.realpath(without), os.path.join(os.path.realpath(without.parent), without.name)}
+        if without
+        else ()
+    )
     for place, names, files in os.walk(folder, onerror=closed.append):
-        names[:] = [
-            n for n in names if not n.startswith(".") and os.path.realpath(os.path.join(place, n)) != kept_out
-        ]
+        real = os.path.realpath(place)
+        names[:] = [n for n in names if not n.startswith(".") and os.path.join(real, n) not in own]
         yield place, names, files
 
 

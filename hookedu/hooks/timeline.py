@@ -281,9 +281,8 @@ class _Run:
         """
         calls = itertools.count()
         running: list[int] = []  # indices of the calls in progress, innermost last: a module may call itself
-        direct: list[
-            int
-        ] = []  # index of a call that did not come through `call`: some classes have a __call__ of their own
+        # Index of a call that did not come through `call`, as of a class with a __call__ of its own.
+        direct: list[int] = []
         backward_handles: list[RemovableHandle] = []
 
         def call(*args: Any, **kwargs: Any) -> Any:

@@ -85,9 +85,8 @@ def running(folder: Path) -> str | None:
 
     for server in list_running_servers():
         if Path(server["root_dir"]).resolve() == folder:
-            with contextlib.suppress(
-                OSError, HTTPException
-            ):  # another process has the number of a server that is gone
+            # Another process may have the number or the port of a server that is gone.
+            with contextlib.suppress(OSError, HTTPException):
                 urllib.request.urlopen(f"{server['url']}api", timeout=_ANSWER).close()
                 return f"{server['url']}lab?token={server['token']}"
     return None

@@ -32,8 +32,9 @@ class GradientFlow(LiveWidget, module="gradient_flow"):
     loss : torch.Tensor
         A single number, from which backward starts. Its graph must not have been freed.
     tensors : mapping of str to torch.Tensor
-        The tensors to show, by name, of any shape. Those that are not part of the graph are left out; ``loss`` is added
-        under this name, or ``loss_`` if another has it, if it is not among them. Of a large graph only the tensors nearest to ``loss`` are shown.
+        The tensors to show, by name, of any shape. Those that are not part of the graph are left out. If ``loss`` is not
+        among them, it is added under this name, or under ``loss_`` if another tensor has it. Of a large graph only the
+        tensors nearest to ``loss`` are shown.
 
     Attributes
     ----------

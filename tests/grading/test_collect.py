@@ -2,6 +2,7 @@
 
 import datetime
 import os
+import shutil
 import stat
 import zipfile
 
@@ -274,3 +275,17 @@ def test_the_gradebook_within_the_folder_is_nobodys(tmp_path):
             ("ann", "ann/02.ipynb"),
             ("bob", "bob/02.ipynb"),
         ]
+
+
+def test_a_students_link_to_the_gradebook_hides_nobody_and_the_instructors_is_nobodys(tmp_path):
+    folder, away = tmp_path / "class", tmp_path / "away"
+    away.mkdir()
+    for name in ("ann/02.ipynb", "grades/grades.csv"):
+        (folder / name).parent.mkdir(parents=True)
+        (folder / name).write_text("{}")
+    (folder / "mallory").symlink_to(folder / "grades")
+    assert {s.student for s in collect(folder, folder / "grades").submissions} == {"ann", "mallory"}
+    (folder / "mallory").unlink()
+    (folder / "elsewhere").symlink_to(away)
+    shutil.rmtree(folder / "grades")
+    assert {s.student for s in collect(folder, folder / "elsewhere").submissions} == {"ann"}

@@ -32,6 +32,10 @@ _AS_THEY_ARE = ("source", "attempt", "student", "lesson", "sha256", "max_points"
 _RESULT = "exercise, outcome, max_points, points, message_id, seed, error, feedback"
 _CURRENT = "attempt = (SELECT max(attempt) FROM submissions WHERE source = s.source)"
 
+_FOLLOWED = Text(
+    zh="以前记在 `{before}` 名下的，现在记在 `{now}` 名下：文件夹里的东西多了，看得出是谁的了",
+    en="What was kept under `{before}` is now kept under `{now}`: with more in the folder it shows whose it is",
+)
 _CANNOT_WRITE = Text(
     zh="无法写入文件夹 `{path}`：{error}。", en="The folder `{path}` cannot be written to: {error}."
 )
@@ -184,8 +188,8 @@ class Gradebook:
             )
             written.save(transaction, row, attempt)
 
-    def follow(self, students: Mapping[str, str]) -> list[tuple[str, str]]:
-        """Write under whose name each path is found now, and return the names (before, now) that have changed.
+    def follow(self, students: Mapping[str, str]) -> list[Text]:
+        """Write under whose name each path is found now, and return remarks on the names that have changed.
 
         Whose a notebook is may show only when more of the class is there: `hw2/ann.ipynb` alone seems to be that of
         somebody called hw2. What was entered by hand follows where nothing is left under the name before.
@@ -200,7 +204,7 @@ class Gradebook:
             for before, now in names:
                 if before not in left:
                     transaction.execute("UPDATE adjustments SET student = ? WHERE student = ?", (now, before))
-        return names
+        return [_FOLLOWED.format(before=before, now=now) for before, now in names]
 
     def written(self, row: Row) -> Written | None:
         """Return what the learner wrote in an attempt, None if it was unreadable or graded before that was kept."""
