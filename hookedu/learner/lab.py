@@ -2,6 +2,8 @@
 
 import asyncio
 import contextlib
+import hashlib
+import json
 import os
 import sys
 import tempfile
@@ -12,7 +14,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import cast
 
-from hookedu import catalog
+from hookedu import catalog, storage
 from hookedu.language import BOTH, LANGUAGES, Text, preference
 from hookedu.learner import preload
 
@@ -20,6 +22,7 @@ from hookedu.learner import preload
 # home folder.
 FOLDER = catalog.ROOT / "my-lessons" if catalog.IN_CLONE else Path.home() / "hookedu-lessons"
 _ANSWER = 5  # seconds that a running server may take to answer
+_CONTENTS = "@jupyterlab/toc:plugin"  # JupyterLab's name for the panel with the contents of a notebook
 _FINISH = 10  # seconds for the requests that a stopped server still answers
 _RUNS = Text(
     zh="课程已经开着：{address}\n想重新启动，先到它的终端里按两次 Ctrl+C。",
@@ -114,6 +117,7 @@ def open_lab(folder: Path, language: str, extra: list[str]) -> None:
     config = [*map(str, config_folders(language)), os.environ.get("JUPYTER_CONFIG_PATH", "")]
     os.environ["JUPYTER_CONFIG_PATH"] = os.pathsep.join(filter(None, config))
     arguments = [f"--ServerApp.root_dir={folder}", f"--LabApp.default_url=/lab/tree/{first}"]
+    arguments += [f"--LabApp.workspaces_dir={where}" for where in filter(None, [workspaces(folder)])]
     # Of a hundred lines only the address, which is "critical", and errors are for learners; --debug shows them all.
     arguments.append("--Application.log_level=ERROR")
     if hasattr(os, "geteuid") and os.geteuid() == 0:
@@ -123,6 +127,25 @@ def open_lab(folder: Path, language: str, extra: list[str]) -> None:
         print(_OPENS, flush=True)
         main([*arguments, *extra])
         _end_requests()
+
+
+def workspaces(folder: Path) -> Path | None:
+    """Return where JupyterLab keeps the layout of this folder's course; None if that cannot be written.
+
+    The first start shows the contents of the open lesson at the left, where JupyterLab shows the names of files. What a
+    learner opens instead is kept; so is what the learner has open for other work, which JupyterLab would reopen here.
+    """
+    from jupyterlab_server.workspaces_handler import WorkspacesManager
+
+    where = storage.folder() / "workspaces" / hashlib.sha256(str(folder).encode()).hexdigest()[:12]
+    layout = {"left": {"collapsed": False, "visible": True, "current": _CONTENTS, "widgets": [_CONTENTS]}}
+    first = {"data": {"layout-restorer:data": layout}, "metadata": {"id": "default"}}
+    try:
+        if not any(where.glob("*")):
+            WorkspacesManager(str(where)).save("default", json.dumps(first))
+    except OSError:
+        return None
+    return where
 
 
 def add_kernel(data: Path) -> None:

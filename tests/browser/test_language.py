@@ -51,6 +51,22 @@ def notebook(pages, request):
     return pages(request.param)
 
 
+def test_the_first_start_shows_the_contents_of_the_lesson_and_later_starts_what_was_left_open(
+    started, browser
+):
+    page = browser.new_page()
+    page.goto(f"http://127.0.0.1:{started.port}/")  # what `hookedu lab` opens
+    contents, files = page.locator("#table-of-contents"), page.locator("#filebrowser")
+    expect(contents.locator(".jp-tocItem").first).to_be_visible(timeout=60_000)
+    expect(files).to_be_hidden()
+    with page.expect_response(lambda r: r.request.method == "PUT" and "/api/workspaces/" in r.url):
+        page.locator('.jp-SideBar .lm-TabBar-tab[data-id="filebrowser"]').click()
+    page.goto(f"http://127.0.0.1:{started.port}/")
+    expect(files).to_be_visible(timeout=60_000)
+    expect(contents).to_be_hidden()
+    page.close()
+
+
 def test_before_any_cell_runs(notebook, language):
     for word in MENUS[language]:
         expect(notebook.page.locator(".lm-MenuBar-itemLabel").get_by_text(word, exact=True)).to_be_visible()
