@@ -19,7 +19,7 @@ LanguageToggle()
 #
 # <div lang="zh">
 #
-# 运行一个网络，我们只看得到最后的结果。中间各层算出的东西由一层直接交给下一层，从不露面，可是要弄清网络为什么出错，非看它们不可。当然可以改写模型的代码，让它把这些值也交出来；这一课改用钩子，模型的代码不必改动。
+# 一个网络答错了，错出在哪一层？光看结果看不出来，因为我们只看得到最后的结果，中间各层算出的东西由一层直接交给下一层，从不露面。当然可以改写模型的代码，让它把这些值也交出来；这一课改用钩子，模型的代码不必改动。
 #
 # 先看一个很小的网络，小得每个数都能心算。它的第一层是卷积，有两个 `3×3` 的卷积核：一个的权重全是 `1`，另一个全是 `2`，偏置为 `0`。第二层是 `2×2` 的最大池化。输入是一张 `4×4` 的图，每个像素都是 `1`。
 #
@@ -28,10 +28,10 @@ LanguageToggle()
 # </div>
 # <div lang="en">
 #
-# When we run a network, we see only what comes out at its end. Each layer hands its result straight on to the next, so
-# everything in between stays hidden, although it is what we need if we want to know why a network fails. We could
-# rewrite the model so that it returns these values as well. In this lesson we use hooks instead, because they leave the
-# code of the model as it is.
+# Suppose a network gives a wrong answer. In which layer did it go wrong? You cannot tell, because you see only what
+# comes out at the end: each layer hands its result straight on to the next. You could rewrite the model so that it
+# returns what lies in between as well. With a hook you get the same values without touching the model's code, and this
+# lesson shows you how.
 #
 # We begin with a net so small that you can work out every number in your head. Its first layer is a convolution with
 # two `3×3` kernels: all weights of the first kernel are `1`, all weights of the second are `2`, and the bias is `0`.
@@ -54,16 +54,16 @@ print("the net returned:", tuple(out.shape), out.flatten().tolist())
 # %% [markdown]
 # <div lang="zh">
 #
-# 这正是**前向钩子**的用处。我们把一个函数挂在模块上，前向传播每运行完一次这个模块，PyTorch 就调用它：`hook(module, args, output)`。这个函数由此拿到三样东西：模块本身、模块收到的参数，还有模块算出的输出。
+# 这正是**前向钩子**的用处。我们把一个函数挂在模块上，前向传播每运行完一次这个模块，PyTorch 就调用它：`hook(module, args, output)`。这个函数由此拿到三样东西：模块本身、模块收到的位置参数，还有模块算出的输出。
 #
 # 刚才，整个网络给出了两个数。里面的卷积给出了几个数？钩子在 `args` 里又会找到什么？**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# This is what a **forward hook** is for. You write a function and attach it to a module. Each time the forward pass has
-# run that module, PyTorch calls your function as `hook(module, args, output)`. So your function gets three things: the
-# module itself, the arguments that the module received, and the output that the module computed.
+# This is what a **forward hook** is for. You write a function and attach it to a module. Each time the forward pass
+# has run that module, PyTorch calls your function as `hook(module, args, output)`. So your function gets three things:
+# the module itself, the positional arguments that the module received, and the output that it computed.
 #
 # The net as a whole returned two numbers. How many numbers did the convolution inside the net return? And what does a
 # hook find in `args`? **Guess first.**
@@ -97,22 +97,22 @@ print("args[0]:", tuple(args[0].shape), "is x itself:", args[0] is x)
 #
 # `args` 是一个**元组**，装着所有的位置参数，哪怕只有一个。所以要取输入，就写 `args[0]`。在这里，它就是我们传进去的那个张量，不是副本。我们的钩子只看不改，所以什么也不返回。
 #
-# 下面的控件把网络的一次运行拆成一个个事件，可以一步一步地看。这一课讲的是名叫 `forward` 的事件。`net` 自己也是模块，所以也有一个这样的事件。它排在 `conv` 和 `pool` 的 `forward` 之前，还是之后？选 **预测**，就可以先猜再看。
+# 下面的控件把网络的一次运行拆成一个个事件，让你一步一步地看，其中 `net` 叫 `(model)`，`conv` 叫 `0`，`pool` 叫 `1`。这一课讲的是名叫 `forward` 的事件。`net` 自己也是模块，所以也有一个这样的事件。它排在 `conv` 和 `pool` 的 `forward` 之前，还是之后？选 **预测**，就可以先猜再看。
 #
 # </div>
 # <div lang="en">
 #
 # The convolution gave two **feature maps**, one for each channel. They are `2×2`, because in each direction the kernel
-# fits into the picture in two places. Every window of the picture holds 9 ones, so the channel whose weights are all 1
-# gives 9, and the channel whose weights are all 2 gives 18. The pool then takes the largest number of each map, and
-# these are the two numbers that we saw.
+# fits into the picture in two places. Every window holds 9 ones, so the channel whose weights are all 1 gives 9, and
+# the channel whose weights are all 2 gives 18. The pool then takes the largest number of each map, and these are the
+# two numbers that we saw.
 #
 # `args` is a **tuple** of all positional arguments, even if there is only one of them. So the input is `args[0]`, and
 # here it is the very tensor that we passed in, not a copy. Since this hook only looks, it returns nothing.
 #
-# The widget below breaks one run of the net into events, so that you can go through them step by step. This lesson is
-# about the events called `forward`. Since `net` is a module too, it has such an event as well. Does the `forward` of
-# `net` come before or after those of `conv` and `pool`? Choose **Predict** to guess before you see it.
+# The widget below takes you through one run of the net, event by event. In it, `net` is called `(model)`, `conv` is
+# `0` and `pool` is `1`. This lesson is about the events called `forward`. `net` is a module too, so it has one as
+# well. Does it come before or after those of `conv` and `pool`? Choose **Predict** to guess before you see it.
 #
 # </div>
 
@@ -143,9 +143,9 @@ HookTimeline(net, x)
 # </div>
 # <div lang="en">
 #
-# When you write the `forward` of a model, you never mention hooks, so something else must be calling them. If we know
-# what it is, we also know when a hook stays silent. To find out, we run the net, and then its convolution alone, in
-# different ways, and see which hooks fire.
+# When you write the `forward` of a model, you never mention hooks, and yet they fire. So who calls them? This is worth
+# knowing, because it also tells you when a hook will stay silent. To find out, we run the net in two ways, and then
+# its convolution alone, and each time see which hooks fire.
 #
 # The net and the convolution each get a hook that only counts how often it is called. Then we try `net(x)`,
 # `net.forward(x)` and `conv.forward(x)`. Which hooks fire in each of the three cases? **Guess first.**
@@ -262,19 +262,19 @@ check("05.1", capture)
 #
 # 钩子给我们看的，真的就是 `forward` 里算出来的值吗？这可以查证。下面的 `forward` 除了结果，还把中间值 `[a, b, c]` 一起交出来，我们拿钩子看到的和它们相减。如果钩子看到的是真的，差就全是零。
 #
-# 几个模块共用一个函数当钩子，因为参数 `module` 会告诉它，刚刚运行完的是哪一个。只有 `ReLU6` 没有钩子：它的输出不在 `[a, b, c]` 里，没有可以比较的值。
+# 几个模块共用一个函数当钩子，因为参数 `module` 会告诉它，刚刚运行完的是哪一个。只有 `ReLU6` 没有钩子：它的输出就是整个网络的结果，不用钩子也看得到。
 #
 # 为了好算，所有的权重和偏置都是 `1`，输入都是 `0.1`。`fc2` 上的钩子会看到什么数？**拿支笔算一算。**
 #
 # </div>
 # <div lang="en">
 #
-# Can we trust a hook to show what `forward` really computed? We need not simply believe it, because we can check it. We
-# let `forward` hand out its intermediate values `[a, b, c]` as well, and subtract them from what the hooks saw. If the
-# hooks show the truth, all differences are zero.
+# Does a hook really show what `forward` computed? You need not take that on trust, because you can check it. The
+# `forward` below hands out its intermediate values `[a, b, c]` along with the result, and we subtract them from what
+# the hooks saw. If the hooks show the truth, every difference is zero.
 #
-# One function serves as the hook of several modules, since its argument `module` tells it which of them has just run.
-# Only `ReLU6` gets no hook, because its output is not among `[a, b, c]` and there is nothing to compare it with.
+# One function can serve as the hook of several modules, because its argument `module` tells it which of them has just
+# run. Only `ReLU6` gets no hook: its output is the result of the whole net, which you see without a hook.
 #
 # To keep the sums easy, all weights and biases are `1` and all inputs are `0.1`. Which number will the hook on `fc2`
 # see? **Take a pencil.**
@@ -403,7 +403,7 @@ check("05.2", prove)
 #
 # <div lang="zh">
 #
-# 钩子留下一个输出，占住的内存可能比看上去多得多。我们拿 ResNet-50 来看，给它一批 `4` 张图。钩子只留最后一组层的输出，那是 `4×2048×7×7` 个数，不到 `2` MB，看上去没什么要紧。
+# 钩子留下一个输出，占住的内存可能比看上去多得多。我们拿 ResNet-50 来看，给它一批 `4` 张图。钩子只留最后一组卷积 `layer4` 的输出，那是 `4×2048×7×7` 个数，不到 `2` MB，看上去没什么要紧。
 #
 # 可是 `output` 后面还连着计算图，图上的节点为反向传播存着许多张量。留着 `output`，它们也会跟着留下来。
 #
@@ -414,19 +414,19 @@ check("05.2", prove)
 # </div>
 # <div lang="en">
 #
-# A hook that keeps an output can tie up far more memory than the output itself needs. Take ResNet-50 and a batch of `4`
-# pictures, and let the hook keep only what the last group of layers gives out. These are `4×2048×7×7` numbers, or less
-# than `2` MB, which looks harmless.
+# A hook that keeps an output can tie up far more memory than the output itself needs. Take ResNet-50 and a batch of
+# `4` pictures, and let the hook keep only the output of `layer4`, the last group of convolutions. These are
+# `4×2048×7×7` numbers, or less than `2` MB, which looks harmless.
 #
 # But `output` is connected to a computation graph, whose nodes have saved many tensors for the backward pass. If we
 # keep `output`, these tensors stay in memory as well.
 #
-# To see how much memory this is, we use the function `held` below. It starts at a tensor, follows the graph back from
-# its `grad_fn`, and adds up the memory of all the tensors saved on the way. The parameters of the model do not count,
-# because they are in memory anyway. You need not understand the code of `held`, only the number that it returns.
+# How much memory is that? The function `held` below works it out. It starts at a tensor, follows the graph back from
+# its `grad_fn`, and adds up the memory of all the tensors saved on the way. It skips the parameters of the model,
+# because they are in memory anyway. You need not understand its code, only the number that it returns.
 #
-# How much memory does keeping `output` tie up? **Guess first.** Afterwards we look at `output.detach()`, and at what is
-# left after backward.
+# So how much memory do you tie up if you keep `output`? **Guess first.** Afterwards we look at `output.detach()`, and
+# at what is left after backward.
 #
 # </div>
 
@@ -482,15 +482,15 @@ print(f"under no_grad: holds {held(seen['attached']):.1f} MB")
 # <div lang="en">
 #
 # Keeping `output` ties up 344 MB, but keeping `output.detach()` only 1.6 MB. Why is the difference so large? `output`
-# keeps the whole graph behind it alive, and until backward also the tensors that all layers saved. The tensor that
-# `detach()` gives has no `grad_fn`, so there is no graph behind it, and only its own numbers are kept.
+# keeps the whole graph behind it alive, and until backward also the tensors that the layers saved in it. The tensor
+# that `detach()` gives has no `grad_fn`, so there is no graph behind it, and only its own numbers are kept.
 #
-# In training, the memory is usually not taken for long, because backward frees the saved tensors, unless you wrote
-# `retain_graph=True`. And if you run the model under `torch.no_grad()`, there is no graph to begin with.
+# In training this memory is usually taken only for a moment, because backward frees the saved tensors, unless you
+# wrote `retain_graph=True`. And under `torch.no_grad()` no graph is built at all.
 #
-# That is why memory leaks in this way mostly in evaluation. If you forget `no_grad` there, each run builds a graph, but
-# no backward follows that would free the saved tensors. So with each batch whose `output` you keep, another graph stays
-# in memory.
+# So where does this leak happen? Mostly in evaluation. If you forget `no_grad` there, each run builds a graph, but no
+# backward follows that would free the saved tensors. With each batch whose `output` you keep, another graph stays in
+# memory.
 #
 # </div>
 #
@@ -528,12 +528,12 @@ print(f"under no_grad: holds {held(seen['attached']):.1f} MB")
 # <div lang="en">
 #
 # A hook has to come off when it has done its work, because otherwise it fires in later runs, too. But if the model
-# raises an exception half way, a `handle.remove()` further down is never reached. We let this happen on purpose, to see
-# what follows.
+# raises an exception half way, a `handle.remove()` further down is never reached. Let us make this happen on purpose
+# and see what follows.
 #
-# The net below needs inputs of width `3`, and with a width of `4` its `forward` raises an exception. `careless` and
-# `careful` do the same job: they attach a hook, run the net and take the hook off. But `careful` lets a `with` block do
-# the last step, so the hook comes off even if the net raises an exception.
+# The net below takes inputs of width `3`. With a width of `4`, its `forward` raises an exception. `careless` and
+# `careful` do the same job: they attach a hook, run the net and take the hook off. But `careful` lets a `with` block
+# do the last step, so its hook comes off even if the net raises an exception.
 #
 # Each function gets three tries, two with a wrong width and the third with the right one. `suppress` catches the
 # exception, so that the program goes on to the next try. After each try, `list_hooks(net)` lists the hooks that are
@@ -683,8 +683,8 @@ check("05.3", extracting)
 # So far our hooks only looked. They returned `None`, and then the output stays the same tensor. **Anything else** that
 # a hook returns takes the place of the output, and the next layer receives it instead.
 #
-# This lets us change a net on purpose. But we can also change a net by accident, because it is enough that the hook
-# returns something without our noticing.
+# You can use this to change a net on purpose. But it also happens by accident, because a hook may return something
+# without your noticing.
 #
 # Here are five hooks, of which the last three look as if they only kept the output. We attach them to the first layer,
 # one at a time, and each time the net gets two inputs, first `x` and then `2 * x`, because some mistakes show only in
@@ -820,13 +820,14 @@ check("05.4", steer)
 #
 # A module may run more than once in a single pass. Which of its outputs does a hook then keep?
 #
-# ResNet-50 has such modules. It consists of many blocks like the one below: three convolutions and three normalisation
-# layers, but just **one** `relu`. Since a ReLU has no weights, the block can use the same one again wherever it needs
-# it. We hook every child by name, run the block once, and look up `relu` in `seen`. **Guess first** what is there.
+# You can find such modules in ResNet-50. It consists of many blocks like the one below, which has three convolutions
+# and three normalisation layers, but just **one** `relu`. A ReLU has no weights, so the block can use the same one
+# again wherever it needs it. We hook every child by name, run the block once, and look up `relu` in `seen`. **Guess
+# first** what is there.
 #
-# There is a second thing to find out: does an output that we keep stay as it was? So besides `output.detach()` the hook
-# keeps a `clone()`, which preserves the numbers of that moment. At the end we compare the two and see under which names
-# they differ.
+# There is a second thing to find out: does an output stay as it was once you have kept it? So the hook keeps it twice,
+# as `output.detach()` and as a `clone()`, which preserves the numbers of that moment. At the end we compare the two
+# and see under which names they differ.
 #
 # </div>
 
@@ -865,15 +866,15 @@ print("changed since:", [name for name in seen if not torch.equal(seen[name], co
 # </div>
 # <div lang="en">
 #
-# `relu` ran three times, and with `seen[name] = ...` each output replaced the one before. Only the last is left, that
-# of the whole block.
+# `relu` ran three times, and with `seen[name] = ...` each output replaced the one before. Only the last is left, the
+# output of the whole block.
 #
-# For all three normalisation layers the two differ, because their outputs were overwritten later. This `relu` works in
-# place, so it changed the outputs of `bn1` and `bn2`. The output of `bn3` was changed twice: the shortcut was added in
-# place (`out += identity`), and then `relu` ran.
+# For all three normalisation layers the two differ: their outputs were overwritten later. This `relu` works in place,
+# so it changed the outputs of `bn1` and `bn2`. The output of `bn3` was changed twice: the shortcut was added in place
+# (`out += identity`), and then `relu` ran.
 #
-# Why did `detach()` not prevent this? It cuts the graph, but both tensors share memory. A `clone()` has its own
-# (section 9.1).
+# Why did `detach()` not prevent this? It cuts the graph, but memory stays shared. A `clone()` has its own (section
+# 9.1).
 #
 # </div>
 #
@@ -964,7 +965,7 @@ for model, module in ((lstm, lstm), (encoder, encoder.self_attn), (named, named)
 # linear layer returned a dictionary.
 #
 # An error is still the lucky case, because you notice it. A common remedy is a line with `isinstance`, which skips
-# whatever is not a tensor. Then there are no more errors, but you do not learn what was skipped either.
+# whatever is not a tensor. After that the errors are gone, but nobody tells you what was skipped.
 #
 # Let us try this remedy on the encoder layer. It has 8 children, and every one of them runs. Between `linear1` and
 # `dropout` a ReLU is applied as well. Which of all these outputs will be missing? **Guess first.**
@@ -1000,9 +1001,9 @@ print("encoder.activation is the function", encoder.activation.__name__)
 #
 # ReLU 则从来没有触发过钩子。编码层的 `forward` 调用的是函数 `F.relu`，而函数不是模块，没有地方可以挂钩子。编码层里的两个 `+` 也是这样。
 #
-# 两样都拿得到。前一个输出是嵌套的，也就是说，它是个容器，例如元组，里面的项可能又是容器。那就一项一项走进去，每一项都照样处理，遇到张量就断开它的图。
+# 两样都拿得到。`self_attn` 的输出是嵌套的，也就是说，它是个容器，例如元组，里面的项可能又是容器。那就一项一项走进去，每一项都照样处理，遇到张量就断开它的图。
 #
-# 后一个输出是函数算的，函数上挂不了钩子。可是函数的结果会传给下一个模块，挂在那里的钩子，从**输入** `args` 里就拿得到它。
+# ReLU 的输出是函数算的，函数上挂不了钩子。可是函数的结果会传给下一个模块，挂在那里的钩子，从**输入** `args` 里就拿得到它。
 #
 # </div>
 # <div lang="en">
@@ -1013,12 +1014,12 @@ print("encoder.activation is the function", encoder.activation.__name__)
 # For the ReLU, no hook fired at all. The `forward` of the encoder layer calls the function `F.relu`. A function is not
 # a module, so there is nothing to attach a hook to. The same holds for the two `+` inside the layer.
 #
-# We can get both outputs. The first output is nested, which means that it is a container, such as a tuple, whose items
-# may be containers again. So we go through it item by item, treat each item in the same way, and detach every tensor
-# that we find.
+# We can get both. The output of `self_attn` is nested: it is a container, such as a tuple, whose items may be
+# containers again. So we go through it item by item, treat each item in the same way, and detach every tensor that we
+# find.
 #
-# The second output was computed by a function, and a function cannot carry a hook. But the result goes on to the next
-# module, and a hook on that module finds it in `args`, the **input** of the module.
+# The output of the ReLU was computed by a function, and a function cannot carry a hook. But the result goes on to the
+# next module, and a hook on that module finds it in `args`, the **input** of the module.
 #
 # </div>
 
@@ -1062,7 +1063,7 @@ print("in a dataclass, still attached:", kept.logits.requires_grad)
 #
 # 函数上挂不了钩子，看前后的模块就知道它做了什么。`linear1` 给出的数里有负数，`dropout` 收到的却没有，而且正好就是对前者做 ReLU 的结果。在自己的模型里，更简单的办法是把它写成 `nn.ReLU` 模块，那就可以直接挂钩子。
 #
-# 有一样东西还是溜了过去：有些模型返回普通的数据类（dataclass），`detached` 不认识它，就把它原样返回，里面的张量还连着计算图。遇到这样的模型，要再加一种情形。
+# 还是有东西溜了过去。例如有些模型返回普通的数据类（dataclass），`detached` 不认识它，就把它原样返回，里面的张量还连着计算图。遇到这样的模型，要再加一种情形。
 #
 # **改动**元组也有陷阱。下面的钩子 `first_item` 一个数也没有改，只是从元组里取出 `output[0]` 返回，这一项就是注意力的输出。`x` 里有 3 个句子。挂上这个钩子，编码层给出的句子还和原来一样吗？**先猜。**
 #
@@ -1071,13 +1072,13 @@ print("in a dataclass, still attached:", kept.logits.requires_grad)
 #
 # Now we have both. The output of self-attention was kept, with the `None` still in its place.
 #
-# We could not hook the function, but the modules before and after it tell us what it did. Some of the numbers that
-# `linear1` gave are negative, but `dropout` received no negative number. Its input is exactly what ReLU makes of the
-# output of `linear1`. In a model of your own it is easier to use a module, `nn.ReLU`, because you can hook a module
-# directly.
+# We could not hook the function, but the modules before and after it tell us what it did. `linear1` gave some negative
+# numbers, and `dropout` received none: its input is exactly what ReLU makes of the output of `linear1`. In a model of
+# your own it is easier to use a module, `nn.ReLU`, because you can hook a module directly.
 #
-# One kind of output still slips through. Some models return a plain dataclass, which `detached` does not know. So it
-# returns the dataclass as it is, and the tensor inside stays attached to its graph. For such models, add one more case.
+# Some outputs still slip through. There are models that return a plain dataclass, for example, which `detached` does
+# not know. So it returns the dataclass as it is, and the tensor inside stays attached to its graph. For such models,
+# add one more case.
 #
 # **Changing** a tuple has a trap of its own. The hook `first_item` below does not change a single number: it just takes
 # `output[0]`, which is the output of the attention, out of the tuple and returns it. `x` holds 3 sentences. Will the
@@ -1118,9 +1119,9 @@ for hook in (first_item, whole_tuple):
 # <div lang="en">
 #
 # There was no error, and yet the last two sentences changed. Why? The encoder layer takes item `[0]` of whatever
-# self-attention returns. If this is a tuple, its item `[0]` is the attention output for all sentences. But if it is a
-# tensor, its item `[0]` is only the output for the **first sentence**. The layer then adds this output to every
-# sentence. Since broadcasting makes the shapes fit, there is no error, and only the first sentence gets what it should.
+# self-attention returns. Of a tuple, that is the attention output for all sentences. But of a tensor, it is only the
+# output for the **first sentence**. The layer then adds this output to every sentence. Since broadcasting makes the
+# shapes fit, there is no error, and only the first sentence gets what it should.
 #
 # `whole_tuple` returns the same structure that it received, so nothing changes. To steer the attention, change only the
 # first item and keep the rest: `(output[0] + strength * direction, *output[1:])`.
@@ -1133,13 +1134,13 @@ for hook in (first_item, whole_tuple):
 #
 # <div lang="zh">
 #
-# `output` 不一定是张量。要留下它，就走进去，别一声不响地跳过。要改动它，就返回同样的结构。函数不是模块，所以不会触发钩子。
+# `output` 不一定是张量。要留下它，就走进去，别一声不响地跳过。要改动它，就返回同样的结构。函数不是模块，所以不会触发前向钩子。
 #
 # </div>
 # <div lang="en">
 #
 # `output` need not be a tensor. To keep it, go through its items, and do not skip it in silence. To change it, return
-# the same structure. A function is not a module, so no hook fires for it.
+# the same structure. A function is not a module, so no forward hook fires for it.
 #
 # </div>
 # </div>
@@ -1168,7 +1169,8 @@ for hook in (first_item, whole_tuple):
 # In sections 5.7 and 5.8 our hooks lost a good deal: earlier outputs of the same module, and outputs inside a tuple.
 # Now write a recorder that keeps these as well.
 #
-# Write `every_call(model, x)`. It runs `model(x)` once and returns a dictionary, where a module's name leads to a list of its outputs.
+# Write `every_call(model, x)`. It runs `model(x)` once and returns a dictionary that has, under the name of each
+# module, a list of its outputs.
 #
 # - Every module in `model.named_modules()` without children (`list(children())` is empty) gets a list, with one entry
 #   per call. If it never runs, its list is empty.
@@ -1240,10 +1242,10 @@ check("05.5", every_call)
 #
 # What does the last layer of a classifier get to see of a picture?
 #
-# We look for the answer in a small net. It begins with a convolution from `3` channels to `8` and a ReLU. An adaptive
-# average pooling then shrinks each feature map to `4×4`, so that the number of values is the same for pictures of any
-# size. Finally, the maps are flattened into a single row, because a linear layer takes a row of numbers, and this row
-# goes into the linear layer.
+# A small net is enough to find out. It begins with a convolution from `3` channels to `8` and a ReLU. An adaptive
+# average pooling then shrinks each feature map to `4×4`, so that pictures of any size lead to the same number of
+# values. A linear layer takes a row of numbers, so the maps are flattened into one row, and this row goes into the
+# linear layer.
 #
 # We give this net a picture that is dark except for one bright square at the upper right, because such a square is easy
 # to find again in the maps.
@@ -1281,16 +1283,17 @@ ax = plot_feature_maps(maps, title="what the head sees", ax=axes[1])
 #
 # 线性层看不到左边的图，只看得到右边这 8 个通道的特征图，编号从 0 起。通道 5 反应最强，最亮的地方在右上方，正是方块的位置。通道 2 全是 0，对这张图没有反应。
 #
-# 每张特征图只有 `4×4` 格，所以方块在哪里，线性层只能知道个大概。
+# `4×4` 格里，每一格都是池化之前 `3×3` 个位置的平均，所以只说得出这一带的反应有多强，说不出在哪个位置。
 #
 # </div>
 # <div lang="en">
 #
 # The linear layer does not see the picture on the left, only the maps of the 8 channels on the right, counted from 0.
-# Channel 5 responds most, and it is brightest at the upper right, where the square is. Channel 2 is 0 everywhere, so it
+# Channel 5 responds most, and it is brightest at the upper right, where the square is. Channel 2 is 0 everywhere: it
 # does not respond to this picture.
 #
-# Since each map has only `4×4` cells, the linear layer can know only roughly where the square is.
+# Each of the `4×4` cells is the mean of `3×3` places before the pooling. So it tells how strongly the channel
+# responded around there, but not at which place.
 #
 # </div>
 #
@@ -1308,14 +1311,12 @@ ax = plot_feature_maps(maps, title="what the head sees", ax=axes[1])
 # </div>
 # <div lang="en">
 #
-# The course's own `record` uses forward hooks too. You have built most of what it does, so you can read its source. Run
-# the cell, then open [`capture.py`](../hookedu/hooks/capture.py) and [`taps.py`](../hookedu/hooks/taps.py). You will
-# recognise a lot:
+# The course's own `record` uses forward hooks too. You have built most of what it does yourself, so you can read its
+# source. Run the cell, then open [`capture.py`](../hookedu/hooks/capture.py) and
+# [`taps.py`](../hookedu/hooks/taps.py). You will recognise a lot:
 #
-# - `__exit__` takes the hooks off, like your `finally` in exercise 05.3, because a forgotten hook goes on firing.
-#   (Ignore `failed_at` for now.)
-# - `calls` has an entry for each call, because a layer may run twice. If outputs are nested, their structure is kept
-#   (exercise 05.5).
+# - `__exit__` takes the hooks off, like your `finally` in exercise 05.3. (Ignore `failed_at` for now.)
+# - `calls` has an entry for each call, and nested outputs keep their structure, as in exercise 05.5.
 # - The hooks always return `None`, because anything else would replace the output (section 5.6).
 # - `record` keeps a `clone()`, because later layers may overwrite the tensor (section 5.7).
 #
@@ -1343,7 +1344,7 @@ print(inspect.getsource(type(rec).__exit__))
 # 1. 前向钩子是 `hook(module, args, output)`，`args` 是位置参数的元组。`module(x)` 会触发它，`module.forward(x)` 不会。
 # 2. 返回 `None`，输出还是原来那个张量；返回别的任何东西，都会取代输出。
 # 3. 如果只需要值，就留 `output.detach()`。输出可能是元组或字典，要走进去。
-# 4. 一个模块可以运行多次，所以用列表来收它的输出。函数不是模块，所以不会触发钩子。
+# 4. 一个模块可以运行多次，所以用列表来收它的输出。函数不是模块，所以不会触发前向钩子。
 # 5. 用 `with` 或 `try`/`finally` 取下钩子，这样出了异常，也不会有钩子留下。
 #
 # </div>
@@ -1354,7 +1355,8 @@ print(inspect.getsource(type(rec).__exit__))
 # 2. If a hook returns `None`, the output stays the same tensor. Anything else that it returns replaces the output.
 # 3. If you need only the values, keep `output.detach()`. Outputs may be tuples or dictionaries, so go through their
 #    items.
-# 4. A module may run several times, so keep a list of its outputs. A function is not a module, so no hook fires for it.
+# 4. A module may run several times, so keep a list of its outputs. A function is not a module, so no forward hook
+#    fires for it.
 # 5. Use `with` or `try`/`finally` to take hooks off, so that none of them stays on after an exception.
 #
 # </div>

@@ -138,7 +138,7 @@ with warnings.catch_warnings(record=True) as caught, net[0].register_backward_ho
 # The right tool is `register_full_backward_hook`. Its hook takes the same three arguments, but this time all of them
 # are about the module itself, and not about an operation inside it.
 #
-# We send an input of `6×5` through `Linear(5, 3)`. Which shape will the tensor in `grad_input` have? **Guess first.**
+# We send an input of `6×5` through `Linear(5, 3)`. What shape will the tensor in `grad_input` have? **Guess first.**
 #
 # </div>
 
@@ -174,7 +174,7 @@ with layer.register_full_backward_hook(report):
 #
 # 「输入」「输出」说的是前向传播的方向。反向传播正好倒过来：`grad_output` 先到，再由它算出 `grad_input`。
 #
-# 下面的控件让一个两层的网络走一遍，一个事件一个事件地放给你看。请盯住这一课的两个事件：在这里，`grad_output` 一到达某一层，`backward_pre` 就触发；等这一层的 `grad_input` 算好了，`backward` 才触发。
+# 下面的控件让一个两层的网络走一遍（`Linear` 叫 `0`，`Tanh` 叫 `1`），一个事件一个事件地放给你看。请盯住这一课的两个事件：在这里，`grad_output` 一到达某一层，`backward_pre` 就触发；等这一层的 `grad_input` 算好了，`backward` 才触发。
 #
 # **先猜一猜**：反向传播时，`Linear` 和 `Tanh` 谁的 `backward_pre` 先触发？另一层的 `backward_pre` 触发时，先来的那一层触发过 `backward` 了吗？猜好再一步一步往后点。
 #
@@ -188,13 +188,13 @@ with layer.register_full_backward_hook(report):
 # Do not let the names confuse you: "input" and "output" are meant as in forward. Backward goes the other way, so
 # `grad_output` arrives first, and `grad_input` is computed from it.
 #
-# The widget below takes a net of two layers through forward and backward, event by event. Watch the two events of this
-# lesson: here `backward_pre` fires when the `grad_output` of a layer arrives, and `backward` fires only when the
-# `grad_input` of this layer is ready.
+# The widget below takes a net of two layers, `Linear` as `0` and `Tanh` as `1`, through forward and backward. Watch
+# the two events of this lesson: here `backward_pre` fires when the `grad_output` of a layer arrives, and `backward`
+# fires only when the `grad_input` of this layer is ready.
 #
 # **Guess first**: in backward, whose `backward_pre` fires first, that of `Linear` or that of `Tanh`? And when the
 # `backward_pre` of the second layer fires, has the `backward` of the first one already fired? Then step through the
-# events and see.
+# events.
 #
 # </div>
 
@@ -215,10 +215,10 @@ HookTimeline(nn.Sequential(nn.Linear(5, 3), nn.Tanh()), torch.ones(6, 5, require
 # `backward` of `Tanh` has already fired. The reason is that the `grad_input` of `Tanh` becomes the `grad_output` of
 # `Linear`, so it has to be computed first.
 #
-# The net is a module as well, so it has these two events too. The gradient enters the net before it enters any layer
-# inside, so the `backward_pre` of the net fires before those of the layers. The `backward` of the net fires after those
-# of the layers: here the net's input needs a gradient, and backward has to go through all the layers before this
-# gradient is ready. So the layers' events lie between the two events of the net.
+# The net is a module as well, so it has these two events. The gradient enters the net before it enters any layer
+# inside, so the `backward_pre` of the net fires before those of the layers. Its `backward` fires after theirs, because
+# here the net's input needs a gradient, and backward has to go through every layer before this gradient is ready. So
+# the layers' events lie between the two events of the net.
 #
 # </div>
 #
@@ -226,15 +226,15 @@ HookTimeline(nn.Sequential(nn.Linear(5, 3), nn.Tanh()), torch.ones(6, 5, require
 #
 # <div lang="zh">
 #
-# 前面的 `x` 都需要梯度。可是训练时，第一层的输入是数据。训练不改动数据，所以数据不需要梯度，也就没有人去算。
+# 7.2 节里的 `x` 需要梯度。可是训练时，第一层的输入是数据。训练不改动数据，所以数据不需要梯度，也就没有人去算。
 #
 # 在这样的第一层上挂一个完整钩子，它还会触发吗？如果会，那时 `weight.grad` 写好了没有？**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# So far, `x` has needed a gradient. In training, however, the input of the first layer is data. Training does not
-# change data, so they need no gradient, and nobody computes one.
+# In section 7.2, `x` needed a gradient. In training, however, the input of the first layer is data. Training changes
+# the weights and not the data, so the data need no gradient, and nobody computes one.
 #
 # Will a full hook on such a first layer fire at all? If it does, will `weight.grad` have been written by then? **Guess
 # first.**
@@ -308,13 +308,13 @@ handle.remove()
 # If the input does need a gradient, the hook waits until `grad_input` is computed. By then, the `weight.grad` of this
 # `Linear` has been written.
 #
-# Sometimes a hook waits for `grad_input` in vain. Suppose you ask `torch.autograd.grad` for the gradient of the weight
-# alone. Then nobody computes `grad_input`, and so the hook never fires.
+# Sometimes such a hook waits in vain. Suppose you ask `torch.autograd.grad` for the gradient of the weight alone. Then
+# nobody computes `grad_input`, and so the hook never fires.
 #
-# The bilinear layer has two inputs. If only the first needs a gradient, you might expect `None` as the entry of the
-# second, but you get zeros.
+# What if a layer has several inputs? The bilinear layer has two. If only the first needs a gradient, you might expect
+# `None` for the second, but you get zeros.
 #
-# There may be a `None` in `grad_output` as well. The attention layer returns two tensors, but the loss uses only the
+# In `grad_output` there may be a `None` as well. The attention layer returns two tensors, but the loss uses only the
 # first. So no gradient comes back to the second, and its entry is `None`.
 #
 # </div>
@@ -403,13 +403,13 @@ check("07.1", grad_shapes)
 # </div>
 # <div lang="en">
 #
-# There are three kinds of backward hooks for modules, and you have met two of them, the legacy hook and the full hook.
-# The third is the **backward pre-hook**, which fires before backward enters the layer. At that time nobody has computed
-# the gradient of the input yet, and so this hook receives `grad_output` only.
+# You have met two of the three kinds of backward hooks for modules, the legacy hook and the full hook. The third is
+# the **backward pre-hook**. It fires before backward enters the layer, when nobody has computed the gradient of the
+# input yet, and so it receives `grad_output` only.
 #
-# Which of the three has a `grad_input` that you can trust? To find out, we try all of them on the net of section 7.1.
-# Begin with `grad_output`: it belongs to the output of the convolution, so it has 8 numbers, four in each of the two
-# channels. How many of them are not `0`? **Guess first.**
+# Which of the three gives you a `grad_input` that you can trust? To find out, we try all of them on the net of section
+# 7.1. But look at `grad_output` first. It belongs to the output of the convolution, so it has 8 numbers, four in each
+# of the two channels. How many of them are not `0`? **Guess first.**
 #
 # </div>
 
@@ -479,9 +479,9 @@ for kind in ("backward_hook", "full_backward_hook", "full_backward_pre_hook"):
 # </div>
 # <div lang="en">
 #
-# How does the pool choose? You could not see it, because so far all numbers in a window were equal. So this time we
-# take a picture of random numbers. To compare, we also need the places that the pool chose, and with
-# `return_indices=True`, `F.max_pool2d` returns them as well.
+# How does the pool choose? So far you could not see that, because all numbers in a window were equal. This time we
+# take a picture of random numbers, and we ask the pool itself which places it chose: with `return_indices=True`,
+# `F.max_pool2d` returns them along with the numbers.
 #
 # **Guess first**: are the places where `grad_output` is not `0` the same as those from which the pool took its
 # numbers?
@@ -523,9 +523,9 @@ for ax, (name, values) in zip(axes, seen.items(), strict=True):
 # </div>
 # <div lang="en">
 #
-# Yes, the places are the same. In the picture, the thick lines mark 4 windows. Each window has one winner, its largest
-# number, which gets the whole gradient of `1`. The other numbers were not passed on and had no influence on the loss,
-# so their gradient is `0`.
+# Yes, they are the same places. In the picture, the thick lines mark 4 windows. Each window has one winner, its
+# largest number, and this number gets the whole gradient of `1`. The others were not passed on, so they had no
+# influence on the loss, and their gradient is `0`.
 #
 # </div>
 #
@@ -678,9 +678,8 @@ with layer.register_full_backward_pre_hook(stop_early):
 # 6.10, there are global hooks for backward too, and a single one covers all modules. It receives the same `grad_input`
 # and `grad_output` as a module's own full hook.
 #
-# **Guess first**, about two things. The first: what is in `grad_input` when you pass `x` by keyword, as in
-# `layer(input=x)`? The second is about what a hook may return. A forward pre-hook may return a single tensor instead of
-# a tuple. May a backward hook do that, too?
+# **Guess first**, twice. What is in `grad_input` when you pass `x` by keyword, as in `layer(input=x)`? And may a
+# backward hook return a single tensor instead of a tuple, as a forward pre-hook may?
 #
 # </div>
 
@@ -732,13 +731,13 @@ with register_module_full_backward_hook(lambda module, grad_input, _: grad_input
 # If you pass `x` by keyword, `grad_input` is empty, because it covers positional arguments only.
 #
 # The two kinds of hooks also differ in what they may return. If a forward pre-hook returns a single tensor, PyTorch
-# wraps it into a tuple. If a backward hook returns one, PyTorch treats the tensor itself as the tuple and counts each
-# row as an entry. The tensor here has `6` rows, but the layer has one input, so one entry is wanted, and PyTorch raises
-# an error.
+# wraps it into a tuple. If a backward hook returns one, PyTorch takes the tensor itself for the tuple and each of its
+# rows for an entry. The tensor here has `6` rows, but the layer has one input. PyTorch therefore expects one entry,
+# and raises an error.
 #
-# For a full hook, it also matters what the module returns. Many language models return a dictionary or a dataclass
-# instead of a tensor. To see what happens then, we attach a full backward hook to a module that returns a dictionary,
-# and run backward once. How often will the hook fire? **Guess first.**
+# For a full hook, it also matters what the module itself returns. Many language models return a dictionary or a
+# dataclass instead of a tensor. What happens then? We attach a full backward hook to a module that returns a
+# dictionary, and run backward once. How often will the hook fire? **Guess first.**
 #
 # </div>
 
@@ -853,9 +852,9 @@ check("07.3", guided_relu)
 # Many ready-made models use `nn.ReLU(inplace=True)`, which saves memory by overwriting the output of the layer before
 # it.
 #
-# Can a full hook cope with that? If there is an error, it should not come from what our hook does, so we take one that
-# does nothing at all. We attach it first to the layer before the ReLU, then to the ReLU itself. Where will there be an
-# error? **Guess first.**
+# Can a full hook cope with that? If there is an error, we do not want to blame it on what the hook does, so we take a
+# hook that does nothing at all. We attach it first to the layer before the ReLU, then to the ReLU itself. Where will
+# there be an error? **Guess first.**
 #
 # </div>
 
@@ -1105,19 +1104,19 @@ print("share that comes back through a pool is at most 1/4:", most <= 0.25)
 # </div>
 # <div lang="en">
 #
-# The picture shows the rule of each kind of layer. At most a quarter comes back through a pool, because only one number
-# in four is a winner. A ReLU removes some more. Then a convolution spreads the gradient over nearly all places again,
+# The picture shows what each kind of layer does. A pool lets at most a quarter come back, because only one number in
+# four is a winner. A ReLU takes away some more. Then a convolution spreads the gradient over nearly all places again,
 # because each of its inputs has a part in many outputs.
 #
 # Why only nearly? The places that stay `0` lie mostly along the bottom and right edges: numbers there reach only rows
 # and columns that a later pool drops, and have no influence on the loss.
 #
 # The last question comes from fine-tuning. You want one layer to go on learning, while the layers before it do not
-# move. After section 7.6, it seems enough that a full hook puts zeros into `grad_input`. But the hook may also return
-# `(None,)`, and then no gradient at all flows on from this layer. (A plain `None` changes nothing.)
+# move. Section 7.6 suggests a full hook that puts zeros into `grad_input`. But the hook may also return `(None,)`, and
+# then no gradient at all flows on from this layer. (A plain `None` changes nothing.)
 #
-# Do zeros and `(None,)` differ? We try both for 5 steps with AdamW, which has weight decay. In which case will the
-# weight of the first layer move? **Guess first.**
+# Does it matter which of the two you choose? We try both for 5 steps with AdamW, which has weight decay. In which case
+# will the weight of the first layer move? **Guess first.**
 #
 # </div>
 
@@ -1163,8 +1162,8 @@ for title, returns in (("zeros", torch.zeros_like), ("None", lambda grad: None))
 # </div>
 # <div lang="en">
 #
-# A gradient of zeros does not keep a weight still. The optimizer sees a gradient and applies weight decay all the same,
-# and here the weight moved by 0.0285. But it skips every parameter whose `.grad` is `None`.
+# A gradient of zeros need not keep a weight still. The optimizer sees a gradient and applies weight decay all the
+# same, and here the weight moved by 0.0285. But it skips every parameter whose `.grad` is `None`.
 #
 # So to keep earlier layers where they are, return `(None,)` or set `requires_grad_(False)`.
 #
@@ -1240,7 +1239,7 @@ check("07.5", stop_gradient)
 # 1. 看模块的梯度，用 `register_full_backward_hook`，别用旧式的 `register_backward_hook`。
 # 2. `grad_output` 是输出的梯度，`grad_input` 是输入的梯度，两个都是元组。`grad_input` 里可能有 `None`；损失没有用到其中一个输出时，`grad_output` 里也会有。
 # 3. 在每个窗口里，最大池化只把梯度交给赢家。
-# 4. 反向钩子返回元组，就会替换梯度：改 `grad_input`，不影响这一层在这次调用里的权重；改 `grad_output`，就会影响。返回零和返回 `None`，优化器的反应不同。
+# 4. 反向钩子返回元组，就会替换梯度：改 `grad_input`，不影响这一层在这次调用里的权重；改 `grad_output`，就会影响。梯度是 `None` 的参数，优化器会跳过；梯度是零的，不会跳过。
 # 5. 后面有就地操作，或者输出是字典时，就在前向钩子里挂张量钩子。
 #
 # </div>
@@ -1251,8 +1250,8 @@ check("07.5", stop_gradient)
 #    `grad_input` may hold `None`. So may `grad_output`, if the loss does not use one of several outputs.
 # 3. In each window, a max pool hands the gradient only to the winner.
 # 4. If a backward hook returns a tuple, it replaces gradients. A change of `grad_input` spares the weights of the
-#    layer in that call, but a change of `grad_output` reaches them. An optimizer treats zeros differently from
-#    `None`.
+#    layer in that call, but a change of `grad_output` reaches them. An optimizer skips a parameter whose gradient is
+#    `None`, but not one whose gradient is zero.
 # 5. If an in-place operation follows, or the output is a dictionary, register tensor hooks inside a forward hook.
 #
 # </div>
@@ -1276,7 +1275,7 @@ check("07.5", stop_gradient)
 #
 # <div lang="zh">
 #
-# Captum 是一个解释神经网络的库。它的 `GuidedBackprop` 做的就是练习 07.3 的事，只是绕过 ReLU 的捷径也一并截断。
+# Captum 是一个解释神经网络的库。它的 `GuidedBackprop` 做的就是练习 07.3 的事，不过有捷径绕过 ReLU 时，它先把两条路的梯度加起来，再去掉负的。
 #
 # 遇到就地的 ReLU，它也要能用，所以它没有用完整反向钩子，用的是你在 7.8 节见过的办法：先在层上挂一个前向钩子，等层运行了，再由它给输出挂上张量钩子。对输入也照样做，只是改由前向前置钩子来挂。想看它怎么写，就在源代码里搜索 `_register_backward_hook`。
 #
@@ -1286,11 +1285,12 @@ check("07.5", stop_gradient)
 # <div lang="en">
 #
 # Captum is a library that explains what neural networks do. Its `GuidedBackprop` does the same as exercise 07.3,
-# except that it cuts shortcuts around a ReLU as well.
+# except where a shortcut leads around a ReLU: there it adds the gradients of both ways first, and then drops what is
+# negative.
 #
-# Captum does this without a full backward hook, because its method should also work with in-place ReLUs. So it uses
-# what you saw in section 7.8: a forward hook sets a tensor hook on the output. In the same way, a forward pre-hook sets
-# one on the input. To read how a much-used library writes such hooks, search the source of Captum for
+# Its method should also work with in-place ReLUs, so Captum uses no full backward hook, but what you saw in section
+# 7.8: a forward hook registers a tensor hook on the output. In the same way, a forward pre-hook registers one on the
+# input. If you want to see how a much-used library writes such hooks, search the source of Captum for
 # `_register_backward_hook`.
 #
 # Below you see your progress so far.
