@@ -387,7 +387,7 @@ with two.register_forward_pre_hook(returns["a tensor"]):
 #
 # 元组和张量得到 `30`。返回的值如果既不是元组也不是 `None`，PyTorch 就把它包成元组，所以单个张量也行。列表也会这样被包进元组，整个列表成了第一个参数。于是 `forward` 收到的是列表而不是张量，而它只会算张量，就抛出 `TypeError`。
 #
-# 只要钩子返回的不是 `None`，最后总有一个元组，不是钩子返回的，就是 PyTorch 包成的，它替换**全部**位置参数。如果层有两个输入，而钩子只返回一个张量，第二个输入就丢了。要只改第一个输入，就返回 `(new, *args[1:])`。
+# 只要钩子返回的不是 `None`，最后总有一个元组，不是钩子返回的，就是 PyTorch 包成的，它替换**全部**位置参数。如果层按位置收到两个输入，而钩子只返回一个张量，第二个输入就丢了。要只改第一个输入，就返回 `(new, *args[1:])`。
 #
 # </div>
 # <div lang="en">
@@ -398,8 +398,8 @@ with two.register_forward_pre_hook(returns["a tensor"]):
 # with a tensor.
 #
 # Unless the hook returns `None`, there is a tuple in the end, either from the hook or made by PyTorch, and this tuple
-# replaces **all** positional arguments. If a layer has two inputs and the hook returns one tensor, the second input is
-# lost. To change only the first input, return `(new, *args[1:])`.
+# replaces **all** positional arguments. If a layer gets two inputs by position and the hook returns one tensor, the
+# second input is lost. To change only the first input, return `(new, *args[1:])`.
 #
 # </div>
 # </div>
@@ -763,17 +763,22 @@ for form, hook in returns.items():
 # %% [markdown]
 # <div lang="zh">
 #
-# 输出少了一维，却没有报错。在 6.5 节里，PyTorch 会把单个张量包成元组，所以只返回一个张量也行。钩子返回一对时，PyTorch 却照原样拿来，调用 `forward(*args, **kwargs)`。`*` 把 `args` 拆成一个个参数，元组和张量都能拆，只是张量会拆成一行一行，一行算一个参数。
+# 返回 `(args[0], kwargs)` 时，输出少了一维，却没有报错。（只返回 `args` 倒会报错：它在这里只有一项，不成一对。）
+#
+# 在 6.5 节里，PyTorch 会把单个张量包成元组，所以只返回一个张量也行。钩子返回一对时，PyTorch 却照原样拿来，调用 `forward(*args, **kwargs)`。`*` 把 `args` 拆成一个个参数，元组和张量都能拆，只是张量会拆成一行一行，一行算一个参数。
 #
 # 这里恰好只有一行，`forward` 收到的参数也就正好是一个。可是这个参数是一行数 `[1, 2]`，比 `x` 少了一维，输出也就少了一维。要是有两行，`forward` 会收到两个参数，那就报错了。
 #
 # </div>
 # <div lang="en">
 #
-# The output has lost a dimension, but there was no error. In section 6.5, PyTorch wrapped a single tensor into a tuple,
-# so that a hook could return just a tensor. But when a hook returns a pair, PyTorch takes both parts as they are and
-# calls `forward(*args, **kwargs)`. The `*` takes `args` apart into single arguments. This works with a tensor as well
-# as with a tuple, but a tensor falls into its rows, so each row becomes one argument.
+# With `(args[0], kwargs)`, the output has lost a dimension, but there was no error. (Returning just `args` does raise
+# an error, because here it holds one item and so is not a pair.)
+#
+# In section 6.5, PyTorch wrapped a single tensor into a tuple, so that a hook could return just a tensor. But when a
+# hook returns a pair, PyTorch takes both parts as they are and calls `forward(*args, **kwargs)`. The `*` takes `args`
+# apart into single arguments. This works with a tensor as well as with a tuple, but a tensor falls into its rows, so
+# each row becomes one argument.
 #
 # Here there happens to be just one row, so `forward` gets one argument, as it should. But this argument is the row
 # `[1, 2]`, which has one dimension less than `x`, and so the output has one less as well. With two rows, `forward`
@@ -842,7 +847,7 @@ check("06.3", log_kwargs)
 #
 # <div lang="zh">
 #
-# 有时你想同时监视所有模块，例如还不知道坏数进了哪一个模块的时候。`register_module_forward_pre_hook` 注册的是**全局钩子**，它不属于哪一个模块：进程里不管调用哪个模块，它都会触发。不过在早已编译好的代码里，它不会触发，8.9 节会讲到。
+# 有时你想同时监视所有模块，例如还不知道坏数进了哪一个模块的时候。`register_module_forward_pre_hook` 注册的是**全局钩子**，它不属于哪一个模块：进程里不管调用哪个模块，它都会触发。不过在早已编译好的代码里，它可能不触发，8.9 节会讲到。
 #
 # 不相干的模型也会触发全局钩子，所以用完一定要取下，最好放进 `with`。
 #
@@ -853,7 +858,7 @@ check("06.3", log_kwargs)
 #
 # Sometimes you want to watch all modules at once, for example because you do not know yet which of them receives a bad
 # number. For that, `register_module_forward_pre_hook` registers a **global hook**. It belongs to no single module, and
-# it fires whenever any module in this process is called. It does not fire inside code that was compiled earlier, as
+# it fires whenever any module in this process is called. But code that was compiled earlier may run without it, as
 # section 8.9 will show.
 #
 # Because a global hook also fires in models that have nothing to do with your question, always remove it when you are
@@ -891,7 +896,7 @@ except TypeError as error:
 # <div lang="en">
 #
 # No. In torch 2.15.0 a global pre-hook cannot be registered with `with_kwargs`, so it does not see what is passed by
-# keyword. So such input gets past a global guard into the module. When `Linear` was called for the second time above,
+# keyword, and such input gets past a global guard into the module. When `Linear` was called for the second time above,
 # its input came by keyword, and so the hook saw 0 positional arguments.
 #
 # </div>
@@ -1089,7 +1094,7 @@ handle.remove()
 #
 # 用前置钩子的那个模块复制不了。前置钩子把算好的 `weight` 留在模块里，那是一个带计算图的张量，而 `deepcopy` 只能复制叶子。
 #
-# 如果模块冻结了，或者最近一次运行时没有开梯度，`weight` 就不带计算图，模块也就复制得了。
+# 如果最近一次运行时模块是冻结的，或者没有开梯度，`weight` 就不带计算图，模块也就复制得了。
 #
 # 要让权重由别的张量算出来，请用 `torch.nn.utils.parametrize`。它在读取 `weight` 的时候才计算，不把结果留在模块里。
 #
@@ -1099,7 +1104,7 @@ handle.remove()
 # The module with the pre-hook cannot be copied. Its hook stores the computed `weight` in the module, as a tensor with
 # its graph, but the only tensors that `deepcopy` can copy are leaves.
 #
-# If the module is frozen, or if gradients were off in its last run, `weight` has no graph, and the copy succeeds.
+# If the module was frozen in its last run, or if gradients were off then, `weight` has no graph, and the copy succeeds.
 #
 # To compute a weight from other tensors, use `torch.nn.utils.parametrize` instead. It computes `weight` whenever
 # `weight` is read and does not leave the result in the module.
