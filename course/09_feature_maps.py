@@ -22,7 +22,7 @@ LanguageToggle()
 #
 # <div lang="zh">
 #
-# 一个网络在图片里看到了什么？AlexNet 的第一层是卷积，它为每个通道算出一张**特征图**。那是排成网格的许多数，有正有负，说的是这个通道对图片的哪些地方有反应，反应有多强。这一课，我们用钩子把特征图取出来，画出来，再学怎样评判它们。
+# 一个网络在图片里看到了什么？AlexNet 的第一层是卷积，它为每个通道算出一张**特征图**。那是排成网格的许多数，在这一层里有正有负，说的是这个通道对图片的哪些地方有反应，反应有多强。这一课，我们用钩子把特征图取出来，画出来，再学怎样评判它们。
 #
 # 我们的输入是 Grace Hopper 的一张照片。AlexNet 通常用边长 `224` 的正方形图片来训练，所以我们把照片也缩放、裁剪成这样大，再归一化。
 #
@@ -32,9 +32,9 @@ LanguageToggle()
 # <div lang="en">
 #
 # What does a network see in a picture? AlexNet begins with a convolution, which computes a **feature map** for each of
-# its channels. A feature map is a grid of numbers, positive in some places and negative in others. It shows where in
-# the picture the channel responds, and how strongly. In this lesson we take feature maps out of networks with hooks,
-# draw them, and learn how to judge them.
+# its channels. A feature map is a grid of numbers, in this layer positive in some places and negative in others. It
+# shows where in the picture the channel responds, and how strongly. In this lesson we take feature maps out of networks
+# with hooks, draw them, and learn how to judge them.
 #
 # As input we take a photograph of Grace Hopper. AlexNet is usually trained on square pictures, `224` pixels wide and
 # high, so we resize and crop the photograph to this size, and normalise it.
@@ -409,7 +409,7 @@ print("bn2 as kept by detach() equals bn2 + identity:", torch.equal(detached, cl
 #
 # 我们比较两种画法。`block3` 的 ReLU 有 48 张特征图，我们把其中 12 张画成两行。在上面一行，每张图各用自己的尺子，从它的最小值到最大值。在下面一行，所有的图共用一把，从 0 到整层的最大值。
 #
-# 红框里是整层最亮的和最暗的那两张。你先想一想：在上面一行里，最大值只有 0.02 的那张，看起来会比最大值是 3.70 的那张暗吗？
+# 红框里是整层最亮的和最暗的那两张。你先想一想：在上面一行里，最大值只有 0.02 的那张，最亮的地方看起来会比最大值是 3.70 的那张暗吗？
 #
 # </div>
 # <div lang="en">
@@ -425,8 +425,8 @@ print("bn2 as kept by detach() equals bn2 + identity:", torch.equal(detached, cl
 # has a scale of its own, from its smallest value to its largest. In the lower row all maps share one scale, from 0 to
 # the largest value of the layer.
 #
-# Red frames mark the brightest and the dimmest map of the layer. The largest value of the brightest map is 3.70, and
-# that of the dimmest just 0.02. What do you expect in the upper row: will the map with 0.02 look dimmer?
+# Red frames mark the brightest map of the layer and the dimmest. The largest value of the one is 3.70, of the other
+# just 0.02. What do you expect in the upper row: will the brightest place of the map with 0.02 look dimmer?
 #
 # </div>
 
@@ -468,17 +468,17 @@ for channel in ends.values():
 #
 # 不会。在上面一行里，两个红框里最亮的地方一样亮，因为每张图的最大值都画成黄色，亮度都是 1。只有下面一行画出了 0.02 那张本来的样子：整张都是暗的。
 #
-# 用哪种尺子，要看你想知道什么。想比较通道，就用同一把尺子，这样更亮的地方数一定更大。想看清一张图自己的花纹，可以单独给它一把，但要说明，因为它的亮暗不能再和别的图比。`plot_feature_maps` 默认整层共用一把，写上 `per_map=True` 就每张各用一把。
+# 用哪种尺子，要看你想知道什么。想比较通道，就用同一把尺子，这样同一种颜色在哪张图上都是同一个数。想看清一张图自己的花纹，可以单独给它一把，但要说明，因为它的亮暗不能再和别的图比。`plot_feature_maps` 默认整层共用一把，写上 `per_map=True` 就每张各用一把。
 #
 # </div>
 # <div lang="en">
 #
-# No, in the upper row the map with 0.02 looks no dimmer: the brightest places in both red frames are equally bright.
-# There each map has a scale of its own, so its largest value is drawn in yellow, with brightness 1, however small that
-# value is. To see that this map is really dark all over, you have to look at the lower row.
+# No, in the upper row the brightest places in both red frames are equally bright. There each map has a scale of its
+# own, so its largest value is drawn in yellow, with brightness 1, however small that value is. To see that the map with
+# 0.02 is really dark all over, you have to look at the lower row.
 #
-# Which scale to use depends on what you want to know. To compare channels, use one scale for all, because then a
-# brighter place always has a larger number. To study the pattern within a single map, you may give it a scale of its
+# Which scale to use depends on what you want to know. To compare channels, use one scale for all, because then a colour
+# stands for the same number in every map. To study the pattern within a single map, you may give it a scale of its
 # own, but then say so, because its brightness can no longer be compared with that of other maps.
 #
 # The function `plot_feature_maps` can do both. It uses one scale for the whole layer by default, and one for each map
@@ -1091,7 +1091,7 @@ check("09.5", disagreement)
 # That is why we need a control: we compute the share again, but with the mask of **another picture**. There the shape
 # is usually elsewhere, so for a channel that really watches the shape, the share must fall.
 #
-# What share does the best channel put on the shape? **Guess first**, and then see what is left with the other masks.
+# How much of the best channel's activation is on the shape? **Guess first**, then see what is left with the other masks.
 #
 # </div>
 
