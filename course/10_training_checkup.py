@@ -57,7 +57,7 @@ plt.imshow(torch.cat(list(pictures[:6]), dim=2).permute(1, 2, 0))
 _ = plt.axis("off")
 
 # %%
-BLOCKS = ["block1", "block2", "block3", "block4"]  # each with conv, bn, relu; then avgpool, head
+BLOCKS = ["block1", "block2", "block3", "block4"]  # each: conv, bn, relu (pool); then avgpool, head
 
 
 class Contrast(nn.Module):
@@ -120,7 +120,7 @@ for run in options:
 #
 # <div lang="zh">
 #
-# 一层的输出是一大堆数，读成一个数（例如均值）才好看。这个数该在钩子里当场算，还是把输出留下来，以后再算？
+# 一层的输出是一大堆数，化成一个数（例如均值）才看得过来。这个数该在钩子里当场算，还是把输出留下来，以后再算？
 #
 # 我们在没有训练过的 ResNet-50 上试一试。每个子模块挂一个前向钩子，按名字记下输出的均值，同时把输出张量本身留在 `kept` 里。等前向传播结束，再用 `kept` 里的张量算一遍均值。两次的均值会一样吗？**先猜。**
 #
@@ -474,7 +474,7 @@ plot(dict.fromkeys(options, ""))
 #
 # <div lang="zh">
 #
-# 我们从 D 看起，因为 `nan` 的源头查得出来。D 的 `block1` 开头多了一层 `contrast`，它把每张图减去均值，再除以标准差；后面照旧是卷积、批归一化、ReLU。30 张图里有一张是黑的，`block1` 的输出里，会有多大一份是 `nan`？**先猜**，再看下一步的图都正常时，`nan` 会不会消失。
+# 我们从 D 看起，因为 `nan` 的源头查得出来。D 的 `block1` 开头多了一层 `contrast`，它把每张图减去均值，再除以标准差；后面照旧是卷积、批归一化、ReLU。30 张图里有一张是黑的，`block1` 的输出里，会有多大一份是 `nan`？**先猜**，再看后来的图都正常时，`nan` 会不会消失。
 #
 # </div>
 # <div lang="en">
@@ -482,8 +482,7 @@ plot(dict.fromkeys(options, ""))
 # We begin with D, because a `nan` can be traced to its origin. The `block1` of D starts with an additional layer,
 # `contrast`, which subtracts the mean of a picture and divides by its standard deviation. Convolution, batch
 # normalisation and ReLU follow as usual. Suppose that one of the 30 pictures is black. Which share of the output of
-# `block1` will be `nan`? **Guess first**, and then see whether the `nan` goes away when all pictures of the next step
-# are fine.
+# `block1` will be `nan`? **Guess first**, and then see whether the `nan` goes away when all later pictures are fine.
 #
 # </div>
 
@@ -513,7 +512,7 @@ for title, net, x in (("black picture", make("D"), dark), ("after the run", trai
 # %% [markdown] tags=["F43"]
 # <div lang="zh">
 #
-# 黑图的像素都相等，减去均值得 0，标准差也是 0，而 0 除以 0 得 `nan`，所以 `contrast` 的输出有 30 分之 1，即 0.033，是 `nan`。卷积把每张图分开算，比例不变。到了 `bn`，均值取自整批图，里面只要有 `nan`，均值就是 `nan`，于是所有的数都成了 `nan`。
+# 黑图的像素都相等，减去均值得 0，标准差也是 0，而 0 除以 0 得 `nan`，所以 `contrast` 的输出有 30 分之 1，即 0.033，是 `nan`。卷积把每张图分开算，比例不变。到了 `bn`，每个通道的均值取自整批图，而黑图让每个通道里都有 `nan`，所以均值全是 `nan`，于是所有的数都成了 `nan`。
 #
 # 损失和梯度都由这些数算出，所以也是 `nan`。优化器再从权重里减去 `nan`，走一步之后权重也是 `nan`，所以后来的图都正常，模型也好不了。要是那时才来看，就会看到干净的图进了 `conv`，出来的全是 `nan`，于是错怪了 `conv`，其实第一个 `nan` 出自 `contrast`。
 #
@@ -522,8 +521,8 @@ for title, net, x in (("black picture", make("D"), dark), ("after the run", trai
 #
 # In the black picture all pixels are equal. When their mean is subtracted, 0 is left, and their standard deviation is 0
 # as well. So `contrast` divides 0 by 0, which gives `nan`. That is why 1 in 30, or 0.033, of its output is `nan`. The
-# convolution treats each picture by itself, so the share stays the same. But `bn` takes its mean over the whole batch.
-# If one number is `nan`, so is the mean, and there everything becomes `nan`.
+# convolution treats each picture by itself, so the share stays the same. But `bn` averages each channel over the whole
+# batch, and the black picture brings `nan` into every channel, so everything becomes `nan`.
 #
 # The loss and the gradients are computed from these numbers, so they are `nan` as well. The optimizer then subtracts
 # `nan` from the weights, and so they become `nan`. That is why the model does not recover, although all later pictures
@@ -629,12 +628,12 @@ check("10.3", first_nan)
 #
 # <div lang="zh">
 #
-# B 没有 `nan`，激活里也没有 0，损失却一动不动。这个模型有两处改动：去掉了批归一化，ReLU 换成了 sigmoid。sigmoid 的斜率最多 0.25（2.9 节），反向传播每过一个块，就让梯度乘以一次这样的斜率。单看斜率，走过三个块，梯度至少缩小 64 倍。B 的梯度从 `block4` 走到 `block1`，是缩小 64 倍左右吗？**先猜**，再运行下面两个单元格。
+# B 没有 `nan`，激活里也没有 0，损失却几乎不动。这个模型有两处改动：去掉了批归一化，ReLU 换成了 sigmoid。sigmoid 的斜率最多 0.25（2.9 节），反向传播每过一个块，就让梯度乘以一次这样的斜率。单看斜率，走过三个块，梯度至少缩小 64 倍。B 的梯度从 `block4` 走到 `block1`，是缩小 64 倍左右吗？**先猜**，再运行下面两个单元格。
 #
 # </div>
 # <div lang="en">
 #
-# In run B, no activation is `nan` and none is 0, and yet the loss does not move. Two things were changed in this model:
+# In run B, no activation is `nan` and none is 0, and yet the loss hardly moves. Two things were changed in this model:
 # its batch normalisation was removed, and its ReLUs were replaced by sigmoids. The slope of sigmoid is at most 0.25
 # (section 2.9), and the backward pass multiplies the gradient by such a slope in every block. So by the slopes alone
 # the gradient shrinks at least 64 times over three blocks. Is this about how much the gradient of B shrinks from
@@ -677,7 +676,7 @@ for title, (losses, seen) in shown.items():
 #
 # 原因有两个，最后两行把它们分开来看。只去掉批归一化，梯度缩小 122 倍，因为默认的初始权重偏小，这时损失也没有降。只换 sigmoid，缩小 14 倍，训练慢些，但学得动。两样合在一起，才到几千倍。
 #
-# 不过梯度变小未必就是病，健康的 A 也缩小了 6 倍，因为前面的图更大，梯度摊到了更多像素上。所以比最后一块小 100 倍以上，才叫消失。第 0 步，五次训练里只有 B 的 `block1` 和 `block2` 这样。E 那一行写着 `none`，那是另一种病，留到 10.8 节再说。
+# 不过梯度变小未必就是病，健康的 A 也缩小了 6 倍，主要因为最大池化只把梯度交给四个像素里的一个。所以比最后一块小 100 倍以上，才叫消失。第 0 步，五次训练里只有 B 的 `block1` 和 `block2` 这样。E 那一行写着 `none`，那是另一种病，留到 10.8 节再说。
 #
 # 换成 Adam，救得了 B 吗？Adam 会把梯度除以梯度自己的大小，所以梯度再小，它应该也不怕。我们用 Adam 再训练 B，学习率是 0.003。它的第一步会让 `block1` 的权重动多少？**先猜**，再看 300 步之后损失降了没有。
 #
@@ -690,8 +689,8 @@ for title, (losses, seen) in shown.items():
 # the default initial weights are small, and the loss does not fall. If we only use sigmoid, it shrinks 14 times, and
 # the model learns slowly. Only both together reach thousands.
 #
-# Even in the healthy A the gradient shrinks 6 times, because earlier maps are larger and spread it over more pixels. So
-# we call a gradient vanishing only if it is over 100 times smaller than the last block's. At step 0, of the five runs,
+# Even in the healthy A the gradient shrinks 6 times, mostly because max pooling hands it to one pixel in four. So we
+# call a gradient vanishing only if it is over 100 times smaller than the last block's. At step 0, of the five runs,
 # only B has any, at `block1` and `block2`. E's `none` is another illness (section 10.8).
 #
 # Would Adam save B? It divides a gradient by its own size, so a tiny one should do no harm. We train B with Adam at a
@@ -746,8 +745,8 @@ for name, rate, options_ in (("SGD", 0.1, {"momentum": 0.9}), ("Adam", 0.003, {}
 # </div>
 # <div lang="en">
 #
-# Adam hides vanishing gradients: the loss falls, although the gradients of the first blocks are as tiny as ever at the
-# start. So look at the gradients themselves, not at the loss alone.
+# Adam hides vanishing gradients: the loss falls, although at the start the gradients of the first blocks are just as
+# tiny. So look at the gradients themselves, not at the loss alone.
 #
 # </div>
 # </div>
@@ -853,7 +852,7 @@ describe("C, rate 0.1", losses, seen)
 # %% [markdown]
 # <div lang="zh">
 #
-# C 的第一块梯度恰好是 0。学习率太大，几步就把 `block3` 的权重推得太远，损失一度冲到了 16。不久以后，它的 ReLU 就再没有一个输入是正的：输出是 0，斜率也是 0，梯度乘以斜率，也就到此为止。`block4` 收到的全是 0，又没有偏置，给出的也全是 0。
+# C 的第一块梯度恰好是 0。学习率太大，几步就把权重推得太远，损失一度冲到了 16。不久以后，`block3` 的 ReLU 就再没有一个输入是正的：输出是 0，斜率也是 0，梯度乘以斜率，也就到此为止。`block4` 收到的全是 0，又没有偏置，给出的也全是 0。
 #
 # B 和 C 的不同就在这里。B 的梯度很小，但还活着，Adam 就用得上。C 的梯度是 0，只有 `head` 的偏置还有梯度，优化器几乎无从下手。这时通常只能从头再来，用小一些的学习率。这里就有用：学习率是 0.1，损失就降到 0.3。
 #
@@ -862,8 +861,8 @@ describe("C, rate 0.1", losses, seen)
 # </div>
 # <div lang="en">
 #
-# The gradient at the first block of C is exactly 0. Within a few steps, the large learning rate pushed the weights of
-# `block3` so far that the loss rose to 16. Soon afterwards no input of its ReLU was positive any more. Then the output
+# The gradient at the first block of C is exactly 0. Within a few steps, the large learning rate pushed the weights so
+# far that the loss rose to 16. Soon afterwards no input of the ReLU in `block3` was positive any more. Then the output
 # is 0 and so is the slope. The gradient is multiplied by the slope, so it ends there. `block4` receives only zeros and
 # has no bias, so it returns only zeros as well.
 #
@@ -879,16 +878,16 @@ describe("C, rate 0.1", losses, seen)
 # %% [markdown]
 # <div lang="zh">
 #
-# 上面的数说得出 ReLU 死了，却说不出是什么时候死的。`TrainingPanel` 让你每一步都看得到，它也靠钩子，训练到哪里就画到哪里。每种数画成一张色带图，一行是一层，一列是一步，颜色说的是那一层在那一步的数有多大。用鼠标或方向键指着哪一步，它就说出那一步的数。请你找一找：`block3` 和 `block4` 是从第几步起死的？
+# 上面的数说得出 ReLU 死了，却说不出是什么时候死的。`TrainingPanel` 把每一步都记下来，它也靠钩子。每种数画成一张色带图，一行是一层，一列是一步，颜色说的是那一层在那一步的数有多大。用鼠标或方向键指着哪一步，它就说出那一步的数。请你找一找：`block3` 和 `block4` 是从第几步起死的？
 #
 # </div>
 # <div lang="en">
 #
-# The numbers above say that the ReLUs are dead, but not when they died. To find out, you can watch every step with
-# `TrainingPanel`, which works with hooks, too. While the model trains, it draws a strip for each kind of number. A
-# strip has a row per layer and a column per step, and the colour at each place shows how large the number of that layer
-# was at that step. Point at a step, with the mouse or the arrow keys, and the panel tells you the numbers. From which
-# step on are `block3` and `block4` dead?
+# The numbers above say that the ReLUs are dead, but not when they died. To find out, we use `TrainingPanel`, which
+# takes notes at every step and works with hooks, too. It draws a strip for each kind of number. A strip has a row per
+# layer and a column per step, and the colour at each place shows how large the number of that layer was at that step.
+# Point at a step, with the mouse or the arrow keys, and the panel tells you the numbers. From which step on are
+# `block3` and `block4` dead?
 #
 # </div>
 
@@ -1230,7 +1229,7 @@ check("10.5", clip_before_step)
 #
 # 这一课的仪器，真实的工具里也有。`wandb.watch` 就在训练时给每个参数的梯度记直方图，梯度是它用张量钩子取得的。
 #
-# 有一种 `nan`，练习 10.3 的 `first_nan` 找不到：它到反向传播时才出现，而前向钩子看不到那里。遇到这种情况，可以用 `torch.autograd.detect_anomaly`，它会指出是哪个函数的反向计算第一个给出了 `nan`。不过它要记下每个运算是在哪里调用的，还要检查每一步反向计算的结果，训练会慢很多，查完就关掉。
+# 有一种 `nan`，练习 10.3 的 `first_nan` 找不到：它到反向传播时才出现，而前向钩子看不到那里。遇到这种情况，可以用 `torch.autograd.detect_anomaly`，它会指出是哪个函数的反向计算第一个给出了 `nan`。不过它要记下每个运算是在哪里调用的，还要检查每一步反向计算的结果，训练就慢了，查完就关掉。
 #
 # 下面的损失是 0，前向传播看上去正常，到了反向传播才出现 `nan`。再往下是你的进度。
 #
@@ -1243,7 +1242,7 @@ check("10.5", clip_before_step)
 # There is a kind of `nan` that `first_nan` of exercise 10.3 cannot find: one that appears only in the backward pass,
 # where no forward hook looks. For this case there is `torch.autograd.detect_anomaly`, which names the function whose
 # backward computation returned the first `nan`. Because it notes where each operation was called and checks the result
-# of each backward computation, training becomes much slower, so switch it off when you have found the culprit.
+# of each backward computation, it slows training down, so switch it off when you have found the culprit.
 #
 # Below, the loss is 0, so the forward pass looks fine, and only backward makes a `nan`. After that you see your
 # progress.

@@ -20,7 +20,7 @@ LanguageToggle()
 #
 # `torch.compile` 会读懂 `forward` 的 Python 代码，把它换成一份更快的代码。可是这样一换，钩子不一定还在里面。
 #
-# 8.9 节就碰到过：模型编译过、运行过以后，我们才给一个原来没有钩子的层挂上钩子。编译好的代码是照没有钩子的层编的，所以不理会它。要等到哪次调用必须重新编译，例如批的大小变了，钩子才会触发。
+# 8.9 节就碰到过：模型编译过、运行过以后，我们才给一个原来没有钩子的层挂上钩子。编译好的代码是照没有钩子的层编的，所以不理会它。后来要是重新编译，例如批的大小变了，也只有新编译出来的那一份里才有这个钩子。
 #
 # 那时有两个办法：要么先挂钩子再编译，要么用 `set_stance("force_eager")`，让模型暂时照普通的 Python 运行。
 #
@@ -33,8 +33,8 @@ LanguageToggle()
 # hooks are not always part of this new code.
 #
 # You saw an example in section 8.9. A model was compiled and run, and only then did we put a hook on one of its layers.
-# The compiled code was made for a layer without hooks, so it ignores a hook that comes later, until a call has to
-# compile anew, for example because the batch has another size.
+# The compiled code was made for a layer without hooks, so it ignores a hook that comes later. Only code that is compiled
+# after that, for example for another batch size, contains the hook.
 #
 # You learned two ways out. Either you register the hook before you compile, or you use `set_stance("force_eager")`,
 # which makes the model run as plain Python for a while.
@@ -117,9 +117,9 @@ print("on the compiled model itself, len(seen):", len(seen))
 #
 # Why does compiled code ignore a hook that comes late? Before each call, it checks whether the things that it relies on
 # are still the same, because otherwise the model has to be compiled anew. But checks take time, so one of them is left
-# out by default: whether a layer without hooks still has none. The setting `skip_nnmodule_hook_guards` stands for this.
-# If you set it to `False`, hooks are checked as well. Then the late hook on `one` fires, at the price of a little time
-# in every call.
+# out by default: whether a layer without hooks still has none. This is what the setting `skip_nnmodule_hook_guards`
+# means. If you set it to `False`, hooks are checked as well. Then the late hook on `one` fires, at the price of a
+# little time in every call.
 #
 # </div>
 
@@ -251,16 +251,16 @@ torch.compiler.reset()
 #
 # <div lang="zh">
 #
-# 编译到第 8 次，就到了上限 `recompile_limit`，以后不再编译。一次调用如果那 8 份代码都不适用，就照普通的 Python 运行。`seen` 只会越来越长，所以以后的调用全是这样，编译也就没有了好处。
+# 编译到第 8 次，就到了上限 `recompile_limit`，这个类的代码以后不再编译。一次调用如果那 8 份代码都不适用，就照普通的 Python 运行。`seen` 只会越来越长，所以以后的调用全是这样，编译也就没有了好处。
 #
 # 这种事很难发现：钩子次次触发，结果也都对，告诉你的只有一条警告，而我们在上面把它藏起来了。
 #
 # </div>
 # <div lang="en">
 #
-# After compiling 8 times, the limit `recompile_limit` is reached, and nothing is compiled any more. If none of the 8
-# versions fits a call, the call runs as plain Python. Because `seen` only grows, this happens in every call from then
-# on, and nothing is gained by compiling.
+# After compiling 8 times, the limit `recompile_limit` is reached, and the code of this class is not compiled any more.
+# If none of the 8 versions fits a call, the call runs as plain Python. Because `seen` only grows, this happens in every
+# call from then on, and nothing is gained by compiling.
 #
 # This is hard to notice, because the hook fires in every call and the results are right. Only one warning tells you,
 # and we have hidden it above.
@@ -880,7 +880,7 @@ for rank, printed in enumerate(run_ranks(start + sharding + script)):
 # tensors, and `group` stands for the processes.
 #
 # - Communicate exactly once, by `dist.all_reduce(tensor, group=group)`, which adds up the tensors of all processes in
-#   place. If one process makes a call less than the others, they wait for it in vain (with gloo up to 30 minutes by
+#   place. If one process makes one call fewer than the others, they wait for it in vain (with gloo up to 30 minutes by
 #   default). Or they take its next call for this one, and get wrong sums without any error.
 # - Be prepared for empty pieces and an empty list. Above, the weight of the second layer has a single row, so one of
 #   the two processes gets an empty piece.
@@ -977,7 +977,7 @@ with suppress(RanksFailed):  # until you have written it
 #
 # 有的集群网络很慢，少传一半的字节也还不够。`powerSGD_hook` 就是为这种情形准备的，它传的不是梯度本身，而是梯度的低秩近似。
 #
-# 在 vLLM、torchtitan 这样的项目里，编译、切片和钩子天天碰在一起。想知道它们是怎么相处的，可以一样一样地查：想看编译，就搜索 `torch.compiler.disable`；想看通信，就搜索 `ddp_comm_hooks`；想看切片，就搜索 `fully_shard`。
+# 在 vLLM、torchtitan 这样的项目里，编译、切片和钩子天天碰在一起。想知道它们是怎么相处的，可以在 PyTorch 的文档和源代码里一样一样地查：想看编译，就搜索 `torch.compiler.disable`；想看通信，就搜索 `ddp_comm_hooks`；想看切片，就搜索 `fully_shard`。
 #
 # 下一课换个题目：走进一个语言模型。
 #
@@ -988,8 +988,8 @@ with suppress(RanksFailed):  # until you have written it
 # case: instead of the gradients it sends a low-rank approximation of them.
 #
 # In projects such as vLLM and torchtitan, compiling, sharding and hooks meet every day. If you want to know how they
-# get along, take up one question at a time. For hooks in compiled code, search for `torch.compiler.disable`, for
-# communication `ddp_comm_hooks`, and for sharding `fully_shard`.
+# get along, take up one question at a time and search the documentation and the source of PyTorch: for hooks in
+# compiled code look for `torch.compiler.disable`, for communication `ddp_comm_hooks`, and for sharding `fully_shard`.
 #
 # The next lesson turns to a new subject: the inside of a language model.
 #
