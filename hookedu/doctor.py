@@ -27,7 +27,7 @@ class State(Enum):
 
 
 @dataclass(frozen=True)
-class Finding:
+class CheckResult:
     """Result of one check, with a remedy for every state but OK."""
 
     state: State
@@ -35,7 +35,7 @@ class Finding:
     remedy: Text | None = None
 
 
-def examine() -> list[tuple[Text, Finding]]:
+def examine() -> list[tuple[Text, CheckResult]]:
     """Run every check and return the findings, each with the title of its check.
 
     An exception in a check is itself a finding: the other checks still run.
@@ -45,7 +45,7 @@ def examine() -> list[tuple[Text, Finding]]:
         try:
             finding = check()
         except Exception as error:
-            finding = Finding(State.FAIL, f"{type(error).__name__}: {error}"[:300], _REINSTALL)
+            finding = CheckResult(State.FAIL, f"{type(error).__name__}: {error}"[:300], _REINSTALL)
         findings.append((title, finding))
     return findings
 
@@ -64,16 +64,16 @@ _REINSTALL = (
 )
 
 
-def _python() -> Finding:
+def _python() -> CheckResult:
     ok = sys.version_info >= (3, 11)
-    return Finding(
+    return CheckResult(
         State.OK if ok else State.FAIL,
         f"{sys.version.split()[0]}  {sys.executable}",
         None if ok else Text(zh="需要 3.11 或更新的 Python。", en="Python 3.11 or newer is needed."),
     )
 
 
-def _torch() -> Finding:
+def _torch() -> CheckResult:
     import torch
     import torchvision
 
@@ -83,27 +83,27 @@ def _torch() -> Finding:
     (2 * x).sum().backward()
     works = len(seen) == 1 and seen[0].tolist() == [2.0, 2.0]
     device = torch.cuda.get_device_name() if torch.cuda.is_available() else "CPU"
-    return Finding(
+    return CheckResult(
         State.OK if works else State.FAIL,
         f"torch {torch.__version__}, torchvision {torchvision.__version__}, {device}",
         None if works else _REINSTALL,
     )
 
 
-def _packages() -> Finding:
+def _packages() -> CheckResult:
     names = ("jupyterlab", "ipykernel", "ipywidgets", "matplotlib")
     versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in names)
-    return Finding(State.OK, versions)
+    return CheckResult(State.OK, versions)
 
 
-def _kernel() -> Finding:
+def _kernel() -> CheckResult:
     from jupyter_client.kernelspec import KernelSpecManager
 
     argv = KernelSpecManager().get_kernel_spec("python3").argv
-    return Finding(State.OK, f"python3: {argv[0]}")
+    return CheckResult(State.OK, f"python3: {argv[0]}")
 
 
-def _widgets() -> Finding:
+def _widgets() -> CheckResult:
     from jupyter_core.paths import jupyter_path
 
     for folder in jupyter_path("labextensions"):
@@ -111,8 +111,8 @@ def _widgets() -> Finding:
         if os.path.exists(manifest):
             with open(manifest, encoding="utf-8") as file:
                 version = json.load(file)["version"]
-            return Finding(State.OK, f"jupyterlab-manager {version}")
-    return Finding(
+            return CheckResult(State.OK, f"jupyterlab-manager {version}")
+    return CheckResult(
         State.FAIL,
         "@jupyter-widgets/jupyterlab-manager: not found",
         Text(
@@ -122,30 +122,30 @@ def _widgets() -> Finding:
     )
 
 
-def _lessons() -> Finding:
+def _lessons() -> CheckResult:
     built = [lesson.file for lesson in catalog.lessons() if lesson.notebook.exists()]
     every = len(catalog.lessons())
     build = Text(zh="运行 `hookedu build`。", en="Run `hookedu build`.") if catalog.IN_CLONE else _REINSTALL
-    return Finding(
+    return CheckResult(
         State.OK if len(built) == every else State.FAIL,
         f"{len(built)}/{every}",
         None if len(built) == every else build,
     )
 
 
-def _disk() -> Finding:
+def _disk() -> CheckResult:
     free = shutil.disk_usage(catalog.ROOT).free / 1e9
     enough = free >= _FREE_GB
-    return Finding(
+    return CheckResult(
         State.OK if enough else State.FAIL,
         f"{free:.1f} GB",
         None if enough else Text(zh="请腾出至少 1 GB。", en="Make room for at least 1 GB."),
     )
 
 
-def _memory() -> Finding:
+def _memory() -> CheckResult:
     ok = storage.writable()
-    return Finding(
+    return CheckResult(
         State.OK if ok else State.NOTE,
         str(storage.folder()),
         None
@@ -157,9 +157,9 @@ def _memory() -> Finding:
     )
 
 
-def _sandbox() -> Finding:
+def _sandbox() -> CheckResult:
     if sys.platform != "linux":
-        return Finding(State.NOTE, sys.platform, _ONLY_INSTRUCTORS.format(why=_NEEDS_LINUX))
+        return CheckResult(State.NOTE, sys.platform, _ONLY_INSTRUCTORS.format(why=_NEEDS_LINUX))
     from hookedu.grading.run.sandbox import Sandbox  # cannot be imported on Windows
 
     try:
@@ -167,12 +167,12 @@ def _sandbox() -> Finding:
             program, grouped = sandbox.rehearse()
     except CourseError as error:
         why = Text(zh=" ".join(says.zh for says in error.says), en=" ".join(says.en for says in error.says))
-        return Finding(State.NOTE, "–", _ONLY_INSTRUCTORS.format(why=why))
+        return CheckResult(State.NOTE, "–", _ONLY_INSTRUCTORS.format(why=why))
     rehearsed = Text(zh="bubblewrap（{origin}），试运行通过", en="bubblewrap ({origin}), rehearsal passed")
     said = rehearsed.format(origin=program.origin)
     limits = _GROUPED if grouped else _WATCHED
     details = Text(zh=f"{said.zh}；{limits.zh}", en=f"{said.en}; {limits.en}")
-    return Finding(State.OK, f"{details.inline()}: {program.path}")
+    return CheckResult(State.OK, f"{details.inline()}: {program.path}")
 
 
 _GROUPED = Text(
@@ -186,7 +186,7 @@ _WATCHED = Text(
 _NEEDS_LINUX = Text(zh="隔离学生的代码需要 Linux。", en="Isolating students' code takes Linux.")
 _ONLY_INSTRUCTORS = Text(zh="只有教师需要。{why}", en="Only instructors need it. {why}")
 # Titles are data, not docstrings: those are in English only, and -OO removes them.
-_CHECKS: tuple[tuple[Text, Callable[[], Finding]], ...] = (
+_CHECKS: tuple[tuple[Text, Callable[[], CheckResult]], ...] = (
     (Text(zh="Python 版本", en="Python version"), _python),
     (Text(zh="PyTorch 与一个真钩子", en="PyTorch and one real hook"), _torch),
     (Text(zh="所需的包", en="Packages"), _packages),

@@ -38,7 +38,7 @@ Value = float | str
 
 
 @dataclass(frozen=True)
-class Guess:
+class Question:
     """One question and how its answer is found."""
 
     id: str
@@ -109,7 +109,7 @@ def file_of(lesson: catalog.Lesson) -> Path:
     return lesson.source.with_suffix(".guesses.yml")
 
 
-def load(path: Path) -> dict[str, Guess]:
+def load(path: Path) -> dict[str, Question]:
     """Return the guesses of a file by id, in order; {} if there is no such file. GuessError for a wrong entry."""
     import yaml
 
@@ -124,7 +124,7 @@ def load(path: Path) -> dict[str, Guess]:
     return found
 
 
-def find(id: str) -> Guess:
+def find(id: str) -> Question:
     """Return the guess with this id; CourseError if there is none."""
     lesson = catalog.find(id.partition(".")[0])
     path = file_of(lesson)
@@ -137,7 +137,7 @@ def find(id: str) -> Guess:
 _loaded = cache(load)
 
 
-def note(guess: Guess, said: Value, truth: Value, right: bool) -> None:
+def note(guess: Question, said: Value, truth: Value, right: bool) -> None:
     """Save a guess in the user's own data folder."""
     storage.append_record(_LOG, {"guess": guess.id, "said": said, "truth": truth, "right": right})
 
@@ -159,7 +159,7 @@ def _known(id: str) -> bool:
         return False
 
 
-def _guess(file: str, id: str, node: Any) -> Guess:
+def _guess(file: str, id: str, node: Any) -> Question:
     def text(what: str, sides: Any) -> Text:
         for lang in LANGUAGES:
             if not isinstance(sides, dict) or not isinstance(sides.get(lang), str) or not sides[lang].strip():
@@ -180,7 +180,7 @@ def _guess(file: str, id: str, node: Any) -> Guess:
     ):  # YAML reads a bare no, yes, on, off or 1 as no text
         raise GuessError(file, id, _CHOICE)
     because = text("because", node["because"]) if "because" in node else None
-    return Guess(id, text("question", node.get("question")), node["kind"], node["truth"], choices, because)
+    return Question(id, text("question", node.get("question")), node["kind"], node["truth"], choices, because)
 
 
 def _bare(written: str) -> str:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from hookedu import catalog, guess, guesses, progress
 from hookedu.authoring import code_words
-from hookedu.guesses import Guess, GuessError
+from hookedu.guesses import GuessError, Question
 from hookedu.language import Text
 
 WORDS = {"zh": "是什么？", "en": "What is it?"}
@@ -19,7 +19,7 @@ CHOICE = NUMBER | {"kind": "choice", "choices": {"a": WORDS, "b": WORDS}, "truth
 LINE = NUMBER | {"kind": "text", "truth": "'loss.backward'"}
 
 
-def made(node: dict, tmp_path, id: str = "02.a", text: str = "") -> Guess:
+def made(node: dict, tmp_path, id: str = "02.a", text: str = "") -> Question:
     path = tmp_path / "02_tensor_hooks.guesses.yml"
     path.write_text(text or yaml.safe_dump({id: node}, allow_unicode=True), encoding="utf-8")
     return guesses.load(path)[id]
@@ -60,14 +60,14 @@ def test_an_id_stands_once(tmp_path):
 
 @given(st.floats(allow_nan=False, allow_infinity=False))
 def test_every_number_is_read_as_it_is_written_and_is_right(number):
-    asked = Guess("02.a", Text("?", "?"), "number", "x", {}, None)
+    asked = Question("02.a", Text("?", "?"), "number", "x", {}, None)
     said = asked.read(f" {number!r} ")
     assert said == number and asked.is_right(said, asked.truth_in({"x": number}))
 
 
 @given(st.integers(-99, 99), st.integers(1, 99))
 def test_fractions_are_numbers(above, below):
-    asked = Guess("02.a", Text("?", "?"), "number", "x", {}, None)
+    asked = Question("02.a", Text("?", "?"), "number", "x", {}, None)
     said = asked.read(f"{above} / {below}")
     assert said is not None and asked.is_right(said, asked.truth_in({"x": torch.tensor(above / below)}))
     assert not asked.is_right(said, above / below + 1)
@@ -76,7 +76,7 @@ def test_fractions_are_numbers(above, below):
 @given(st.text())
 def test_whatever_is_typed_is_read_or_refused(typed):
     for kind in guesses.KINDS:
-        asked = Guess("02.a", Text("?", "?"), kind, "x", {"a": Text("甲", "a")}, None)
+        asked = Question("02.a", Text("?", "?"), kind, "x", {"a": Text("甲", "a")}, None)
         said = asked.read(typed)
         assert said is None or asked.show(said).en
 
@@ -112,7 +112,7 @@ def test_finding_the_truth_is_unheard(tmp_path, capsys, recwarn):
 def test_the_first_guess_counts_and_only_known_ones():
     assert guesses.score() == {} and progress().guessed is None
     first, other = guesses.find("02.b"), guesses.find("02.d")
-    gone = Guess("02.z", first.question, "number", "1", {}, None)
+    gone = Question("02.z", first.question, "number", "1", {}, None)
     for asked, right in ((first, False), (first, True), (other, True), (gone, True)):
         guesses.note(asked, 1.0, 2.0, right)
     assert guesses.score() == {"02.b": False, "02.d": True}

@@ -14,7 +14,7 @@ import yaml
 
 from hookedu import catalog, yaml_files
 from hookedu.authoring import bilingual, code_words, localize, source
-from hookedu.authoring.code_words import Words
+from hookedu.authoring.code_words import CodeText
 from hookedu.authoring.source import Cell, Problem
 from hookedu.catalog import Lesson
 from hookedu.language import Text, has_chinese
@@ -82,7 +82,7 @@ def untranslated(cells: list[Cell], words: dict[str, str]) -> dict[str, int]:
     }
 
 
-def _used(cells: list[Cell]) -> dict[str, list[tuple[Words, int]]]:
+def _used(cells: list[Cell]) -> dict[str, list[tuple[CodeText, int]]]:
     """Return every text of the code, with its occurrences and the lines in the lesson's source."""
     used = defaultdict(list)
     for cell in cells:
@@ -141,7 +141,7 @@ def _entries(lesson: Lesson) -> list[tuple[Cell, str, str]]:
 
 
 def _misfits(
-    entries: list[tuple[Cell, str, str]], used: dict[str, list[tuple[Words, int]]], cells: list[Cell]
+    entries: list[tuple[Cell, str, str]], used: dict[str, list[tuple[CodeText, int]]], cells: list[Cell]
 ) -> bilingual.Found:
     for entry, en, zh in entries:
         if en not in used:

@@ -59,7 +59,7 @@ def in_language(code: str, language: str, words: Mapping[str, str]) -> str:
 
 
 @dataclass(frozen=True)
-class Words:
+class CodeText:
     """A text in English code that can have a Chinese one.
 
     Attributes
@@ -83,7 +83,7 @@ class Words:
     room: int = 0
 
 
-def texts(code: str) -> list[Words]:
+def texts(code: str) -> list[CodeText]:
     """Return every text of the code that could have a Chinese one, in order."""
     return _Translation(code, "zh", {}).found
 
@@ -138,7 +138,7 @@ class _Translation:
 
     def __init__(self, code: str, language: str, words: Mapping[str, str]):
         self._language, self._words = language, words if language == "zh" else {}
-        self.found: list[Words] = []
+        self.found: list[CodeText] = []
         tree = _parse(code)
         self._aligned = set(_padded(tree))  # widths to which strings are padded in this code
         self.text = self._code(tree)
@@ -191,7 +191,7 @@ class _Translation:
         text = comment.strip()
         said = one_side(text, self._language)
         if said == text and not has_chinese(text):
-            self.found.append(Words(text, line, shown=True))
+            self.found.append(CodeText(text, line, shown=True))
             return self._words.get(text, text)
         return said
 
@@ -207,7 +207,7 @@ class _Translation:
             paragraphs = sides[self._language]
         elif sides["en"]:
             text = " ".join(" ".join(paragraphs).split())
-            self.found.append(Words(text, node.start_pos[0], shown=True))
+            self.found.append(CodeText(text, node.start_pos[0], shown=True))
             if text not in self._words:
                 return node.value
             paragraphs = [self._words[text]]
@@ -234,7 +234,7 @@ class _Translation:
             width, shown = columns(body), _is_printed(node)
             padded = shown and not parts.fields and "\\" not in body and width in self._aligned
             room = width - len(before) if padded else 0
-            self.found.append(Words(text, node.start_pos[0], shown, len(parts.fields), room))
+            self.found.append(CodeText(text, node.start_pos[0], shown, len(parts.fields), room))
             said = self._words.get(text, text)
             if padded and said != text:
                 after = " " * max(len(after) and 1, room - columns(said))

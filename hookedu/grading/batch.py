@@ -25,7 +25,7 @@ from hookedu.exercises.observation import ObservationError
 from hookedu.grading.book.gradebook import Gradebook
 from hookedu.grading.book.grades import Rules
 from hookedu.grading.collect import Submission, collect
-from hookedu.grading.matching import Key, Plan, key_of, lesson_by_name, lesson_of, plan
+from hookedu.grading.matching import LessonKey, Plan, key_of, lesson_by_name, lesson_of, plan
 from hookedu.grading.out import exports, terminal
 from hookedu.grading.reading import read_cells
 from hookedu.grading.rows import (
@@ -41,7 +41,7 @@ from hookedu.grading.rows import (
     clean_name,
     one_form,
 )
-from hookedu.grading.run.runner import Run, Stopped, run, seeds_for
+from hookedu.grading.run.runner import BatchStopped, Run, run, seeds_for
 from hookedu.grading.run.sandbox import Sandbox
 from hookedu.language import Text
 
@@ -242,7 +242,7 @@ def _all(
     return sorted(rows, key=lambda row: row.source)
 
 
-def _keys() -> dict[str, Key]:
+def _keys() -> dict[str, LessonKey]:
     keys = {}
     for lesson in catalog.lessons():
         if lesson.notebook.exists():
@@ -256,7 +256,7 @@ class _Grader:
     """Turn a submission into its row; called from many threads, each with its own worker process."""
 
     def __init__(
-        self, keys: dict[str, Key], graded: dict[str, str], backend: Backend, isolated: bool, seed: str
+        self, keys: dict[str, LessonKey], graded: dict[str, str], backend: Backend, isolated: bool, seed: str
     ):
         self._keys, self._graded, self._backend = keys, graded, backend
         self._isolated, self._seed = isolated, seed
@@ -275,7 +275,7 @@ class _Grader:
 
         try:
             return self._grade(submission, found, row)
-        except Stopped:
+        except BatchStopped:
             return None
         except CourseError:  # this machine cannot grade at all: end the batch
             raise
@@ -289,7 +289,7 @@ class _Grader:
 
     def _grade(self, submission: Submission, found: dict[str, Any], row: Callable[..., Row]) -> Row | None:
         if self.stop.is_set():
-            raise Stopped
+            raise BatchStopped
         named = lesson_by_name(submission.stem)
         if named:
             found |= _facts(named, self._keys)
@@ -316,7 +316,7 @@ class _Grader:
         return row(status, notes=notes, results=results, reached=tuple(ran.reached))
 
 
-def _facts(lesson: catalog.Lesson, keys: dict[str, Key]) -> dict[str, Any]:
+def _facts(lesson: catalog.Lesson, keys: dict[str, LessonKey]) -> dict[str, Any]:
     key = keys.get(lesson.id)
     if not key:
         return {"lesson": lesson.id}
@@ -327,7 +327,7 @@ def _facts(lesson: catalog.Lesson, keys: dict[str, Key]) -> dict[str, Any]:
     }
 
 
-def _nothing(key: Key | None) -> tuple[Result, ...]:
+def _nothing(key: LessonKey | None) -> tuple[Result, ...]:
     """Return a result without a verdict for every exercise of a lesson."""
     return tuple(Result(e.id, LOST, e.points) for e in key.exercises) if key else ()
 
@@ -354,7 +354,7 @@ def nothing_handed_in(student: str, lesson: catalog.Lesson) -> Row:
 
 
 def _judged(
-    key: Key, probed: tuple[str, ...], seeds: dict[str, tuple[int, ...]], ran: Run
+    key: LessonKey, probed: tuple[str, ...], seeds: dict[str, tuple[int, ...]], ran: Run
 ) -> tuple[Status, tuple[Result, ...]]:
     """Judge the records of a run; return its final status (a record may turn out to be forged) and the results."""
     if ran.status is Status.TAMPERED:

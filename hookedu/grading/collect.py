@@ -21,7 +21,7 @@ from typing import NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from hookedu.catalog import CourseError
-from hookedu.grading.files import Found, Kind, find, refuse
+from hookedu.grading.files import FileKind, Found, find, refuse
 from hookedu.grading.layout import Owned, owned
 from hookedu.grading.naming import EXCHANGE
 from hookedu.grading.rows import Status, Unreadable
@@ -115,7 +115,7 @@ def collect(folder: Path, without: Path | None = None) -> Collected:
             by_student.setdefault(file.student, []).append(file)
     submissions, aside = [], []
     for student, theirs in by_student.items():
-        handed_in = [f for f in theirs if f.found.kind in (Kind.NOTEBOOK, Kind.BROKEN)]
+        handed_in = [f for f in theirs if f.found.kind in (FileKind.NOTEBOOK, FileKind.BROKEN)]
         for file in handed_in[:MAX_NOTEBOOKS]:
             stamp = next(
                 (stamps[at] for n in (2, 1) if (at := file.found.parts[: file.level + n]) in stamps), None
@@ -125,7 +125,7 @@ def collect(folder: Path, without: Path | None = None) -> Collected:
                     file.source, student, file.found.read, partial(_time, file.found, file.level, stamp)
                 )
             )
-        others = [f.source for f in theirs if f.found.kind is Kind.OTHER]
+        others = [f.source for f in theirs if f.found.kind is FileKind.OTHER]
         if len(handed_in) > MAX_NOTEBOOKS:
             says = _TOO_MANY.format(n=len(handed_in), of=MAX_NOTEBOOKS)
             submissions.append(Submission(handed_in[MAX_NOTEBOOKS].source, student, partial(refuse, says)))
@@ -134,14 +134,14 @@ def collect(folder: Path, without: Path | None = None) -> Collected:
         else:
             read = partial(refuse, _found_instead(others), Status.NO_NOTEBOOK)
             submissions.append(Submission(theirs[0].folder, student, read))
-    if not any(f.found.kind in (Kind.NOTEBOOK, Kind.BROKEN) for f in files if f.student):
+    if not any(f.found.kind in (FileKind.NOTEBOOK, FileKind.BROKEN) for f in files if f.student):
         raise NothingToGrade(
             Text(
                 zh="`{path}` 里没有可以评分的笔记本：{layout}。",
                 en="There are no notebooks to grade in `{path}`: {layout}.",
             ).format(path=folder, layout=_LAYOUT)
         )
-    outside = [f.source for f in files if not f.student and f.found.kind is Kind.NOTEBOOK]
+    outside = [f.source for f in files if not f.student and f.found.kind is FileKind.NOTEBOOK]
     return Collected(_told_apart(sorted(submissions, key=lambda s: s.source)), outside, aside)
 
 

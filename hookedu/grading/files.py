@@ -67,7 +67,7 @@ Read = Callable[[], bytes]
 When = Callable[[], datetime | None]
 
 
-class Kind(Enum):
+class FileKind(Enum):
     """What a path leads to, as far as a submission is concerned."""
 
     NOTEBOOK = auto()
@@ -84,7 +84,7 @@ class Found:
     ----------
     parts : tuple of str
         Its path below the folder or zip. A first part of "" marks a path that must not be taken apart.
-    kind : Kind
+    kind : FileKind
         What it is.
     read : callable
         Returns the bytes; raises Unreadable with the reason if that is not possible.
@@ -95,7 +95,7 @@ class Found:
     """
 
     parts: Parts
-    kind: Kind
+    kind: FileKind
     read: Read
     time: When = lambda: None
     zips: tuple[tuple[int, When], ...] = ()
@@ -152,23 +152,23 @@ def _is_zip(name: str, head: Read) -> bool:
     return False
 
 
-def _kind(name: str, head: Read) -> Kind:
+def _kind(name: str, head: Read) -> FileKind:
     """Return what a file is, by its name; where that says nothing, by its first bytes: browsers and people rename."""
     if _NOTEBOOK.search(name):
-        return Kind.NOTEBOOK
+        return FileKind.NOTEBOOK
     if _ARCHIVES.search(name):
-        return Kind.BROKEN
+        return FileKind.BROKEN
     with contextlib.suppress(Unreadable):
         start = head()
         text = start.decode(json.detect_encoding(start), "replace").lstrip("\ufeff \t\r\n")
         if text[:1] == "{" and re.search(r'"(cells|nbformat|worksheets)"\s*:', text):
-            return Kind.NOTEBOOK
-    return Kind.OTHER
+            return FileKind.NOTEBOOK
+    return FileKind.OTHER
 
 
 def _broken(parts: Parts, says: Text) -> Found:
     """Return what stands for a file or folder that cannot be opened."""
-    return Found(parts, Kind.BROKEN, partial(refuse, says))
+    return Found(parts, FileKind.BROKEN, partial(refuse, says))
 
 
 def refuse(says: Text, status: Status = Status.UNREADABLE) -> NoReturn:
@@ -213,7 +213,7 @@ def _in_folder(folder: Path, without: Path | None) -> Iterator[Found]:
             names.clear()
             continue
         if here and not names and not files:
-            yield Found((*here, ""), Kind.FOLDER, bytes)
+            yield Found((*here, ""), FileKind.FOLDER, bytes)
         for name in files:
             # A str, because a Path takes several times the memory.
             yield from _file((*here, name), os.path.join(place, name))
@@ -231,7 +231,7 @@ def _file(parts: Parts, path: str) -> Iterator[Found]:
         yield from _within(archive, parts, ((len(parts), time),), (_Budget(),))
         return
     kind = _kind(parts[-1], head)
-    read = partial(refuse, _ARCHIVE) if kind is Kind.BROKEN else partial(_read_file, path)
+    read = partial(refuse, _ARCHIVE) if kind is FileKind.BROKEN else partial(_read_file, path)
     yield Found(parts, kind, read, time)
 
 
@@ -346,7 +346,7 @@ def _in_zip(
     filled = {place[:n] for place, is_dir in places for n in range(1, len(place) + (not is_dir))}
     for parts in sorted(folders - filled):
         if parts and _wanted(parts):
-            yield Found((*prefix, *parts, ""), Kind.FOLDER, bytes)
+            yield Found((*prefix, *parts, ""), FileKind.FOLDER, bytes)
     for member in members:
         name, parts = _member_name(member), _parts(member)
         if not parts or member.is_dir() or not _wanted(parts):
@@ -374,7 +374,7 @@ def _in_zip(
                 yield _broken(whole, _ZIPS)
         else:
             kind = _kind(parts[-1], head)
-            read = partial(refuse, _ARCHIVE) if kind is Kind.BROKEN else partial(archive.read, member)
+            read = partial(refuse, _ARCHIVE) if kind is FileKind.BROKEN else partial(archive.read, member)
             yield Found(whole, kind, read, time, zips)
 
 
@@ -393,7 +393,7 @@ def _within(
     except Unreadable as reason:
         yield _broken(parts, reason.says)
     else:
-        yield from found or [Found((*parts, ""), Kind.FOLDER, bytes)]
+        yield from found or [Found((*parts, ""), FileKind.FOLDER, bytes)]
 
 
 def _parts(member: zipfile.ZipInfo) -> Parts:

@@ -24,7 +24,7 @@ from typing import Any
 import yaml
 
 from hookedu.grading import naming
-from hookedu.grading.files import Found, Kind, Parts
+from hookedu.grading.files import FileKind, Found, Parts
 from hookedu.grading.naming import bare, is_nobody, of_platform
 from hookedu.grading.rows import Unreadable, clean_name, one_form
 
@@ -149,7 +149,7 @@ def _of(folders: set[str], files: Sequence[Found], level: int) -> list[list[Foun
 
 def _right_below(files: Sequence[Found], level: int) -> bool:
     """Check whether a notebook lies right in one of the folders at a level."""
-    return any(len(f.parts) == level + 2 and f.parts[-1] and f.kind is Kind.NOTEBOOK for f in files)
+    return any(len(f.parts) == level + 2 and f.parts[-1] and f.kind is FileKind.NOTEBOOK for f in files)
 
 
 def _several_people(files: Sequence[Found], level: int) -> bool:
@@ -159,7 +159,7 @@ def _several_people(files: Sequence[Found], level: int) -> bool:
         if len(inner) != 1 or _right_below(files, level):
             break
         level += 1
-    holding = {f.parts[level] for f in files if len(f.parts) > level + 1 and f.kind is Kind.NOTEBOOK}
+    holding = {f.parts[level] for f in files if len(f.parts) > level + 1 and f.kind is FileKind.NOTEBOOK}
     return len(inner) > 1 and 2 * len(holding) >= len(inner) and not any(map(is_nobody, inner))
 
 
@@ -212,7 +212,7 @@ def _by_files(files: Sequence[Found], level: int) -> dict[str, str]:
     for file in files:
         parts = file.parts[level:]
         in_task = len(parts) == 2 and tasks
-        if file.kind is Kind.NOTEBOOK and parts[-1] and (in_task or only) and not of_platform(parts):
+        if file.kind is FileKind.NOTEBOOK and parts[-1] and (in_task or only) and not of_platform(parts):
             folders.setdefault(parts[:-1], {})["/".join(parts)] = naming.person(parts[-1])
     named = [folder for folder in folders.values() if any(folder.values())]
     several = len({student for folder in named for student in folder.values()} - {""}) > 1

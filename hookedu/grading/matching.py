@@ -59,7 +59,7 @@ _IMPORT = re.compile(r"^ *from (hookedu[\w.]*) import (\([^)]*\)|[^\n#]*)", re.M
 
 
 @dataclass(frozen=True)
-class Key:
+class LessonKey:
     """A lesson as handed out, read from the repository.
 
     Attributes
@@ -105,11 +105,11 @@ class Plan:
         return tuple(exercise for step in self.steps for exercise in step.probes)
 
 
-def key_of(lesson: catalog.Lesson) -> Key:
+def key_of(lesson: catalog.Lesson) -> LessonKey:
     """Return the key of a lesson, read from its built notebook; raise OSError if that is missing."""
     notebook = lesson.notebook.read_bytes()
     cells = [cell for cell in read_cells(notebook) if cell.kind == "code"]
-    return Key(
+    return LessonKey(
         lesson=lesson,
         exercises=exercises.of_lesson(lesson.id),
         setup=tuple(cell.source for cell in cells if "setup" in cell.tags),
@@ -215,7 +215,7 @@ def lesson_of(cells: list[Cell], named: catalog.Lesson | None) -> tuple[catalog.
     return lesson, told
 
 
-def plan(cells: list[Cell], key: Key) -> Plan:
+def plan(cells: list[Cell], key: LessonKey) -> Plan:
     """Return the cells that the learner wrote or changed, in order, each with the exercises probed after it."""
     cells = list(map(_unfenced, cells))
     slugs = {exercise.slug for exercise in key.exercises}

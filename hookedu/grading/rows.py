@@ -123,7 +123,7 @@ class Row:
     submitted : datetime or None
         Time of submission, with a time zone; None if unknown.
     course : str
-        `Key.fingerprint` of the lesson that the submission was graded against.
+        `LessonKey.fingerprint` of the lesson that the submission was graded against.
     attempt : int
         One-based number of this content among all contents submitted under the same path; 0 until the row is in the
         gradebook.

@@ -50,7 +50,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class ComparedCell:
     """One cell of one student, with the ids of the exercises that it answers."""
 
     exercises: tuple[str, ...]
@@ -59,7 +59,7 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Mistake:
+class SharedMistake:
     """A mistake that both made; `others` is how many more students made it."""
 
     exercise: str
@@ -83,9 +83,9 @@ class Pair:
         Weighted number of tokens in which they agree.
     lines, alone : int
         Number of lines in which they agree, and of those that nobody else has.
-    cells : tuple of (Cell or None, Cell or None)
+    cells : tuple of (ComparedCell or None, ComparedCell or None)
         The cells in which they agree, side by side.
-    mistakes : tuple of Mistake
+    mistakes : tuple of SharedMistake
         Mistakes that both made and at most half of the class, the rarest first.
     """
 
@@ -95,8 +95,8 @@ class Pair:
     score: float
     lines: int
     alone: int
-    cells: tuple[tuple[Cell | None, Cell | None], ...]
-    mistakes: tuple[Mistake, ...]
+    cells: tuple[tuple[ComparedCell | None, ComparedCell | None], ...]
+    mistakes: tuple[SharedMistake, ...]
 
 
 @dataclass(frozen=True)
@@ -281,9 +281,9 @@ class _Class:
             mistakes=self._mistakes(one, two),
         )
 
-    def _mistakes(self, one: Grade, two: Grade) -> tuple[Mistake, ...]:
+    def _mistakes(self, one: Grade, two: Grade) -> tuple[SharedMistake, ...]:
         both = set(_mistakes_of(one)) & set(_mistakes_of(two))
-        found = [Mistake(*m, self._made[m] - 2) for m in both if self._made[m] <= max(2, self._n / 2)]
+        found = [SharedMistake(*m, self._made[m] - 2) for m in both if self._made[m] <= max(2, self._n / 2)]
         return tuple(sorted(found, key=lambda mistake: (mistake.others, mistake.exercise, mistake.id)))
 
     @cached_property
@@ -314,7 +314,7 @@ def _given(lesson: str) -> list[str]:
 
 def _side_by_side(
     written: tuple[Written, Written], sides: tuple[_Code, _Code], lines: list[dict[tuple[int, int], int]]
-) -> Iterator[tuple[Cell | None, Cell | None]]:
+) -> Iterator[tuple[ComparedCell | None, ComparedCell | None]]:
     """Yield the cells with lines that agree, in the left student's order, each beside the one that shares most with it."""
     left, right = map(_runs_by_cell, sides, lines)
     for cell, runs in left.items():
@@ -335,14 +335,14 @@ def _runs_by_cell(code: _Code, lines: dict[tuple[int, int], int]) -> dict[int, s
     return {cell: set(code.runs[(code.counts > 0) & (cells == cell)].tolist()) for cell in found}
 
 
-def _cell(written: Written, cell: int, agreed: dict[tuple[int, int], int]) -> Cell:
+def _cell(written: Written, cell: int, agreed: dict[tuple[int, int], int]) -> ComparedCell:
     source, exercises = written.cells[cell]
     lines = source.split("\n")
     shown = tuple(
         Line(number + 1, _shown(text), agreed[cell, number] - 2 if (cell, number) in agreed else None)
         for number, text in enumerate(lines[:_SHOWN])
     )
-    return Cell(exercises, shown, max(0, len(lines) - _SHOWN))
+    return ComparedCell(exercises, shown, max(0, len(lines) - _SHOWN))
 
 
 def _shown(text: str) -> str:

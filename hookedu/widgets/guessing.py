@@ -90,7 +90,7 @@ class Guess(LiveWidget, module="guess"):
     said = traitlets.Unicode().tag(sync=True)
     state = traitlets.Unicode("open").tag(sync=True)
 
-    def __init__(self, asked: guesses.Guess) -> None:
+    def __init__(self, asked: guesses.Question) -> None:
         self._asked = asked
         self._truth: guesses.Value | None = None
         self._after = False  # whether the truth was there before the guess

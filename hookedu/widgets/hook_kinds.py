@@ -30,7 +30,7 @@ def zero_in_place(grad):
 
 
 @dataclass(frozen=True)
-class Kind:
+class HookKind:
     """One kind of hook.
 
     Attributes
@@ -56,12 +56,14 @@ class Kind:
 
 
 KINDS = {
-    "print": Kind("print", Text(zh="打印", en="print"), None),
-    "double": Kind("* 2", Text(zh="加倍", en="double"), double),
-    "halve": Kind("/ 2", Text(zh="减半", en="halve"), halve),
-    "zero": Kind("zeros", Text(zh="变成零", en="zero"), zero),
-    "double_in_place": Kind("mul_(2)", Text(zh="就地加倍", en="double in place"), double_in_place, double),
-    "zero_in_place": Kind("zero_()", Text(zh="就地变成零", en="zero in place"), zero_in_place, zero),
+    "print": HookKind("print", Text(zh="打印", en="print"), None),
+    "double": HookKind("* 2", Text(zh="加倍", en="double"), double),
+    "halve": HookKind("/ 2", Text(zh="减半", en="halve"), halve),
+    "zero": HookKind("zeros", Text(zh="变成零", en="zero"), zero),
+    "double_in_place": HookKind(
+        "mul_(2)", Text(zh="就地加倍", en="double in place"), double_in_place, double
+    ),
+    "zero_in_place": HookKind("zero_()", Text(zh="就地变成零", en="zero in place"), zero_in_place, zero),
 }
 
 

@@ -15,7 +15,7 @@ from hookedu.widgets import layer_numbers, programs
 from hookedu.widgets.layer_look import Choice, Look
 from hookedu.widgets.layer_words import VIEWS, WORDS
 from hookedu.widgets.live import LiveWidget
-from hookedu.widgets.runs import Row, Runs, Target, with_first
+from hookedu.widgets.runs import ModuleRow, Runs, Target, with_first
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -155,7 +155,7 @@ class LayerPicker(LiveWidget, module="layer_picker"):
         self._pictured: tuple[str, int] | None = (
             None  # the input picture in the browser: its name, the sample
         )
-        self._listed: tuple[str, list[Row]] | None = None
+        self._listed: tuple[str, list[ModuleRow]] | None = None
         self._unbatched = _dimensions(first) == 3 and any(isinstance(m, nn.Conv2d) for m in model.modules())
         super().__init__()
         names = [row.name for row in self._runs.rows("x")]

@@ -30,7 +30,7 @@ Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 
 
 @dataclass(frozen=True)
-class Row:
+class ModuleRow:
     """One module of the list; `calls` is None if the model has not run."""
 
     name: str
@@ -44,7 +44,7 @@ class Runs:
 
     def __init__(self, model: nn.Module, inputs: dict[str, Arguments], target: Target = None) -> None:
         self.model, self.inputs, self.target = unwrap(model), inputs, target
-        self._rows: dict[str, list[Row]] = {}
+        self._rows: dict[str, list[ModuleRow]] = {}
         # By layer, input and whether it has gradients; the layer is None for a recording of all layers.
         self._recordings: OrderedDict[tuple[str | None, str, bool], Recording] = OrderedDict()
         self._fields: dict[tuple[str, str, int, str], Field] = {}
@@ -62,11 +62,11 @@ class Runs:
         self.inputs, self.target = {}, None
         del self.model
 
-    def rows(self, name: str) -> list[Row]:
+    def rows(self, name: str) -> list[ModuleRow]:
         """Return one row per module, with output shape and calls if the model has run on that input."""
         if name in self._rows:
             return self._rows[name]
-        return [Row(path, type(module).__name__) for path, module in _once(self.model).items()]
+        return [ModuleRow(path, type(module).__name__) for path, module in _once(self.model).items()]
 
     def field(self, name: str, layer: str, call: int, part: str) -> Field | None:
         """Return the receptive field of a part of a layer's output, None if it is not known."""
@@ -157,12 +157,14 @@ def _once(model: nn.Module) -> dict[str, nn.Module]:
     return {name: module for name, module in modules_by_name(model).items() if first[id(module)] == name}
 
 
-def _rows(everything: Recording, model: nn.Module) -> list[Row]:
+def _rows(everything: Recording, model: nn.Module) -> list[ModuleRow]:
     """Return one row per module: the shape of its last output and its number of finished calls."""
     ran = [event for event in everything.events if event.kind == "forward"]
     shapes, calls = {event.path: event.shape for event in ran}, Counter(event.path for event in ran)
     return [
-        Row(path, type(module).__name__, shape_text(shapes[path]) if path in shapes else "", calls[path])
+        ModuleRow(
+            path, type(module).__name__, shape_text(shapes[path]) if path in shapes else "", calls[path]
+        )
         for path, module in _once(model).items()
     ]
 

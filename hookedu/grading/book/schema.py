@@ -4,7 +4,7 @@ submissions   one row per attempt; an attempt is one content of one path inside 
     source, attempt (from 1; incremented when the content of the path changes), student, lesson ('' if unknown),
     sha256 (of its bytes; '' if they could not be read), submitted_at (UTC, ISO 8601; '' if unknown), status,
     points, max_points, seconds, notes (JSON, a list of {"zh", "en"}), graded_at (UTC), version (of hookedu),
-    course (fingerprint of the lesson when it was graded, see matching.Key), reached (JSON, a list of what it
+    course (fingerprint of the lesson when it was graded, see matching.LessonKey), reached (JSON, a list of what it
     reached for behind the scenes, see run/backstage.py)
 results       one row per exercise of an attempt
     source, attempt, exercise, outcome (or 'lost'), message_id, points, max_points, seed (repeats the run),

@@ -13,7 +13,7 @@ from typing import cast
 from hookedu.catalog import CourseError
 from hookedu.grading.matching import Plan
 from hookedu.grading.rows import Limits
-from hookedu.grading.run.runner import Run, Stopped, run
+from hookedu.grading.run.runner import BatchStopped, Run, run
 from hookedu.grading.run.sandbox import Sandbox
 from hookedu.language import Text
 
@@ -88,18 +88,18 @@ class Cluster:
     def run(
         self, plan: Plan, setup: tuple[str, ...], seeds: dict[str, tuple[int, ...]], stop: threading.Event
     ) -> Run:
-        """Run a plan on one of the workers; raise Stopped if `stop` is set before it has ended."""
+        """Run a plan on one of the workers; raise BatchStopped if `stop` is set before it has ended."""
         future: Future = self._client.submit(_run_there, plan, setup, seeds, self._limits, pure=False)
         done = threading.Event()
         future.add_done_callback(lambda _: done.set())
         while not done.wait(_TICK):
             if stop.is_set():
                 future.cancel()
-                raise Stopped
+                raise BatchStopped
         try:
             return future.result(timeout=_PATIENCE)
         except concurrent.futures.CancelledError:
-            raise Stopped from None
+            raise BatchStopped from None
         finally:
             future.release()
 

@@ -86,7 +86,7 @@ class Run:
             self.status = again.status
 
 
-class Stopped(Exception):
+class BatchStopped(Exception):
     """Raised when the whole batch is being stopped; the submission counts as not run."""
 
 
@@ -127,7 +127,7 @@ def run(
 
     Raises
     ------
-    Stopped
+    BatchStopped
         If `stop` is set before the run has ended.
     CourseError
         If the machine cannot start the warm process or isolate submissions.
@@ -310,7 +310,7 @@ def _listen(launched: Launched, script: _Transcript, limits: Limits, stop: threa
         selector.register(line, selectors.EVENT_READ)
         while True:
             if stop.is_set():
-                raise Stopped
+                raise BatchStopped
             ready = [key.fileobj for key, _ in selector.select(_TICK)]
             if channel in ready:  # before `line`: what the process wrote before its end still counts
                 data = os.read(channel, 65536)
