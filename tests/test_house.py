@@ -28,12 +28,13 @@ MAY_IMPORT = {
 # Within grading: from the parts that know nothing of the others to those that put them together.
 GRADING = {
     "rows": set(),
-    "files": {"rows"},
+    "found": {"rows"},
+    "files": {"rows", "found"},
     "reading": {"rows"},
     "matching": {"rows", "reading"},
-    "naming": {"files", "matching"},
-    "layout": {"rows", "files", "naming"},
-    "collect": {"rows", "files", "naming", "layout"},
+    "naming": {"found", "matching"},
+    "layout": {"rows", "found", "naming"},
+    "collect": {"rows", "found", "files", "naming", "layout"},
     "run": {"rows", "matching"},
     "book": {"rows"},
     "lexing": set(),

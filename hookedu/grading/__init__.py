@@ -7,7 +7,8 @@ cell has run: it may only send JSON, read with limits, in an order that the grad
 counts as tampering. THREATS.md lists what is promised, what is not, and which test proves it.
 
     rows.py             data that the modules pass to each other: Status, Limits, Result, Row
-    files.py            folder or zip -> Found: every file in it, also in zips within it
+    found.py            Found: one file, what it is, and how its bytes are read
+    files.py            folder or zip -> Found of every file in it, also in zips within it
     layout.py           Found -> Owned: whose each file is
     collect.py          Owned -> Submission: one per notebook, and how to read it
     reading.py          bytes of a notebook -> its cells, within bounds

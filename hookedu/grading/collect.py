@@ -21,7 +21,8 @@ from typing import NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from hookedu.catalog import CourseError
-from hookedu.grading.files import FileKind, Found, find, refuse
+from hookedu.grading.files import find
+from hookedu.grading.found import FileKind, Found, refuse
 from hookedu.grading.layout import Owned, owned
 from hookedu.grading.naming import EXCHANGE
 from hookedu.grading.rows import Status, Unreadable

@@ -5,26 +5,40 @@ inside is unpacked into a nameless temporary file for as long as it is read. Sym
 """
 
 import contextlib
-import json
 import os
-import re
 import stat
 import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from enum import Enum, auto
 from functools import partial
 from pathlib import Path
-from typing import IO, NoReturn
+from typing import IO
 
 from hookedu.catalog import CourseError
-from hookedu.grading.rows import Status, Unreadable, clean
+from hookedu.grading.found import (
+    HEAD,
+    LINK,
+    NOISE,
+    FileKind,
+    Found,
+    Parts,
+    When,
+    broken,
+    check_size,
+    failed,
+    identified,
+    is_zip,
+    modified,
+    opened,
+    read_file,
+    read_limited,
+    wanted,
+)
+from hookedu.grading.rows import Unreadable, clean
 from hookedu.language import Text
 
-MAX_BYTES = 256 * 2**20  # per notebook, plots included; see `reading` for what is left without them
 MAX_MEMBERS = 200_000  # per zip, with the zips within it
 MAX_DEPTH = 30  # folders in each other
 _MAX_UNPACKED = 4 * 2**30  # bytes of the zips within one zip
@@ -32,73 +46,17 @@ _MAX_ZIPS = 3  # zips in each other
 _KEPT_OPEN = 50  # members from which on a zip within another is unpacked once, not for each notebook
 _SPOOL = 8 * 2**20  # bytes of an unpacked zip that stay in memory rather than in a temporary file
 _ENCRYPTED = 0x1  # the bit of a member's flags
-_HEAD = 4096  # bytes that are read to see whether a file is a notebook
 
-_TOO_LARGE = Text(
-    zh="文件超过 {mib} MiB，没有读取", en="the file is larger than {mib} MiB and was not read"
-).format(mib=MAX_BYTES // 2**20)
-_LINK = Text(zh="这是一个链接，不是文件；不跟随链接", en="this is a link, not a file; links are not followed")
-_NOT_A_FILE = Text(zh="这不是普通文件", en="this is not an ordinary file")
 _BAD_PATH = Text(zh="压缩包里的路径不合规", en="its path in the zip is not allowed")
 _COMPRESSION = Text(zh="压缩方法不受支持", en="compressed in a way that is not read")
 _LOCKED = Text(zh="压缩包加了密码", en="it is protected by a password in its zip")
-_FAILED = Text(zh="读取失败：{error}", en="reading failed: {error}")
 _TOO_DEEP = Text(zh="文件夹套得太深，没有进去", en="too many folders in each other; not entered")
-_ARCHIVE = Text(
-    zh="这种压缩包打不开；请解压，或者让学生交 zip",
-    en="an archive of a kind that is not read; unpack it, or have it handed in as a zip",
-)
 _BAD_ZIP = Text(zh="这个 zip 打不开：{error}", en="this zip cannot be read: {error}")
 _ZIPS = Text(
     zh="压缩包套得太深，或者里面的文件太多、太大，没有打开；请先解压",
     en="too many zips in each other, or too much in them; unpack it first",
 )
 _DAMAGED = (OSError, zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, ValueError, NotImplementedError)
-
-_NOTEBOOK = re.compile(r"\.ipynb(\.(txt|json))?$", re.IGNORECASE)  # mail and learning platforms add suffixes
-_ARCHIVES = re.compile(r"\.(rar|7z|tar|tgz|gz|bz2|xz|zst)$", re.IGNORECASE)
-# "hw.zip (1)", or a name without a suffix.
-_PERHAPS_ZIP = re.compile(r"\.zip\W*+\w*+\W*+$|^[^.]*$", re.IGNORECASE)
-_NOISE = frozenset(("__MACOSX", "__pycache__", "site-packages", "node_modules"))
-_NOISE_FILES = frozenset(("thumbs.db", "desktop.ini"))
-
-Parts = tuple[str, ...]
-Read = Callable[[], bytes]
-When = Callable[[], datetime | None]
-
-
-class FileKind(Enum):
-    """What a path leads to, as far as a submission is concerned."""
-
-    NOTEBOOK = auto()
-    BROKEN = auto()  # may hold a notebook, but cannot be opened: reading it tells why
-    OTHER = auto()
-    FOLDER = auto()  # has nothing in it
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """One file, or one empty folder.
-
-    Attributes
-    ----------
-    parts : tuple of str
-        Its path below the folder or zip. A first part of "" marks a path that must not be taken apart.
-    kind : FileKind
-        What it is.
-    read : callable
-        Returns the bytes; raises Unreadable with the reason if that is not possible.
-    time : callable
-        Returns when it was last changed, with a time zone, or None if unknown.
-    zips : tuple of (int, callable)
-        For each zip around it, outermost first: the number of parts of the zip's own path, and the time of the zip.
-    """
-
-    parts: Parts
-    kind: FileKind
-    read: Read
-    time: When = lambda: None
-    zips: tuple[tuple[int, When], ...] = ()
 
 
 def find(place: Path, without: Path | None = None) -> Iterator[Found]:
@@ -136,51 +94,6 @@ def find(place: Path, without: Path | None = None) -> Iterator[Found]:
     return _in_zip(archive, (), (), ())
 
 
-def _wanted(parts: Parts) -> bool:
-    hidden = any((part.startswith(".") and part not in (".", "..")) or part in _NOISE for part in parts)
-    return not hidden and parts[-1].lower() not in _NOISE_FILES and not parts[-1].startswith("~$")
-
-
-def _is_zip(name: str, head: Read) -> bool:
-    """Check whether a file is a zip, by its name; where that leaves it open, by its first bytes."""
-    if name.lower().endswith(".zip"):
-        return True
-    if not _PERHAPS_ZIP.search(name):
-        return False
-    with contextlib.suppress(Unreadable):
-        return head().startswith(b"PK\3\4")
-    return False
-
-
-def _kind(name: str, head: Read) -> FileKind:
-    """Return what a file is, by its name; where that says nothing, by its first bytes: browsers and people rename."""
-    if _NOTEBOOK.search(name):
-        return FileKind.NOTEBOOK
-    if _ARCHIVES.search(name):
-        return FileKind.BROKEN
-    with contextlib.suppress(Unreadable):
-        start = head()
-        text = start.decode(json.detect_encoding(start), "replace").lstrip("\ufeff \t\r\n")
-        if text[:1] == "{" and re.search(r'"(cells|nbformat|worksheets)"\s*:', text):
-            return FileKind.NOTEBOOK
-    return FileKind.OTHER
-
-
-def _broken(parts: Parts, says: Text) -> Found:
-    """Return what stands for a file or folder that cannot be opened."""
-    return Found(parts, FileKind.BROKEN, partial(refuse, says))
-
-
-def refuse(says: Text, status: Status = Status.UNREADABLE) -> NoReturn:
-    """Raise Unreadable: what reads a file that cannot be read."""
-    raise Unreadable(says, status)
-
-
-def _failed(error: BaseException) -> Text:
-    said = (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__
-    return _FAILED.format(error=clean(said)[:200])
-
-
 # --- folders ---------------------------------------------------------------------------------------------------
 
 
@@ -206,10 +119,10 @@ def _in_folder(folder: Path, without: Path | None) -> Iterator[Found]:
     closed: list[OSError] = []
     for place, names, files in entered(folder, without, closed):
         here = Path(place).relative_to(folder).parts
-        names[:] = [name for name in names if name not in _NOISE]
-        files = [name for name in files if _wanted((name,))]
+        names[:] = [name for name in names if name not in NOISE]
+        files = [name for name in files if wanted((name,))]
         if len(here) > MAX_DEPTH:
-            yield _broken((*here, ""), _TOO_DEEP)
+            yield broken((*here, ""), _TOO_DEEP)
             names.clear()
             continue
         if here and not names and not files:
@@ -219,56 +132,18 @@ def _in_folder(folder: Path, without: Path | None) -> Iterator[Found]:
             yield from _file((*here, name), os.path.join(place, name))
         for name in names:
             if Path(place, name).is_symlink():  # not followed, but the student still gets a row
-                yield _broken((*here, name, ""), _LINK)
+                yield broken((*here, name, ""), LINK)
     for error in closed:  # a folder without permission to enter: here too the student still gets a row
-        yield _broken((*Path(error.filename).relative_to(folder).parts, ""), _failed(error))
+        yield broken((*Path(error.filename).relative_to(folder).parts, ""), failed(error))
 
 
 def _file(parts: Parts, path: str) -> Iterator[Found]:
-    time, head = partial(_modified, path), partial(_read_file, path, _HEAD)
-    if _is_zip(parts[-1], head):
-        archive = _Zip(partial(_opened, path))
+    time, head = partial(modified, path), partial(read_file, path, HEAD)
+    if is_zip(parts[-1], head):
+        archive = _Zip(partial(opened, path))
         yield from _within(archive, parts, ((len(parts), time),), (_Budget(),))
         return
-    kind = _kind(parts[-1], head)
-    read = partial(refuse, _ARCHIVE) if kind is FileKind.BROKEN else partial(_read_file, path)
-    yield Found(parts, kind, read, time)
-
-
-def _opened(path: str) -> IO[bytes]:
-    """Open a regular file; raise Unreadable if it is anything else."""
-    try:
-        facts = os.lstat(path)
-        if not stat.S_ISREG(facts.st_mode):
-            raise Unreadable(_LINK if stat.S_ISLNK(facts.st_mode) else _NOT_A_FILE)
-        # The file may be replaced between lstat and open, hence flags that follow no link and wait for no pipe.
-        flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-        return os.fdopen(os.open(path, flags), "rb")
-    except OSError as error:
-        raise Unreadable(_failed(error)) from None
-
-
-def _read_file(path: str, head: int = 0) -> bytes:
-    with _opened(path) as file:
-        try:
-            if not head and os.fstat(file.fileno()).st_size > MAX_BYTES:
-                raise Unreadable(_TOO_LARGE)
-            return file.read(head) if head else _limited(file.read(MAX_BYTES + 1))
-        except OSError as error:
-            raise Unreadable(_failed(error)) from None
-
-
-def _limited(data: bytes) -> bytes:
-    if len(data) > MAX_BYTES:
-        raise Unreadable(_TOO_LARGE)
-    return data
-
-
-def _modified(path: str) -> datetime | None:
-    try:
-        return datetime.fromtimestamp(os.lstat(path).st_mtime, UTC)
-    except (OSError, ValueError, OverflowError):
-        return None
+    yield identified(parts, head, partial(read_file, path), time)
 
 
 # --- zips ------------------------------------------------------------------------------------------------------
@@ -301,13 +176,13 @@ class _Zip:
         """Return the bytes of a member, or the first `head` of them; a size in its header is believed only if it is too large."""
         if member.flag_bits & _ENCRYPTED:
             raise Unreadable(_LOCKED)
-        if not head and member.file_size > MAX_BYTES:  # two hundred bombs would be minutes of unpacking
-            raise Unreadable(_TOO_LARGE)
+        if not head:
+            check_size(member.file_size)  # two hundred bombs would be minutes of unpacking
         try:
             with self.opened() as archive, archive.open(member) as file:
-                return file.read(head) if head else _limited(file.read(MAX_BYTES + 1))
+                return read_limited(file, head)
         except _DAMAGED as error:
-            raise Unreadable(_failed(error)) from None
+            raise Unreadable(failed(error)) from None
 
     def unpacked(self, member: zipfile.ZipInfo, budget: "_Budget") -> IO[bytes]:
         """Return the bytes of a member as a temporary file without a name."""
@@ -345,25 +220,25 @@ def _in_zip(
     folders = {place for place, is_dir in places if is_dir}
     filled = {place[:n] for place, is_dir in places for n in range(1, len(place) + (not is_dir))}
     for parts in sorted(folders - filled):
-        if parts and _wanted(parts):
+        if parts and wanted(parts):
             yield Found((*prefix, *parts, ""), FileKind.FOLDER, bytes)
     for member in members:
         name, parts = _member_name(member), _parts(member)
-        if not parts or member.is_dir() or not _wanted(parts):
+        if not parts or member.is_dir() or not wanted(parts):
             continue
         whole = (*prefix, *parts[:MAX_DEPTH], *parts[MAX_DEPTH:][-1:])
         time = partial(_member_time, member)
-        head = partial(archive.read, member, _HEAD)
+        head = partial(archive.read, member, HEAD)
         if name.startswith("/") or "\\" in name or ":" in parts[0] or {".", ".."} & set(parts):
             # In a zip within another it stays that student's who handed the zip in.
-            yield _broken((*prefix, name) if prefix else ("", name), _BAD_PATH)
+            yield broken((*prefix, name) if prefix else ("", name), _BAD_PATH)
         elif stat.S_ISLNK(member.external_attr >> 16):
-            yield _broken(whole, _LINK)
+            yield broken(whole, LINK)
         elif member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            yield _broken(whole, _COMPRESSION)  # LZMA allocates as much memory as the member asks for
+            yield broken(whole, _COMPRESSION)  # LZMA allocates as much memory as the member asks for
         elif len(parts) > MAX_DEPTH:
-            yield _broken(whole, _TOO_DEEP)
-        elif _is_zip(parts[-1], head):
+            yield broken(whole, _TOO_DEEP)
+        elif is_zip(parts[-1], head):
             # All zips within one zip share its budget.
             budget = budgets[0] if budgets else _Budget()
             inner = _Zip(partial(archive.unpacked, member, budget))
@@ -371,11 +246,9 @@ def _in_zip(
             if len(budgets) < _MAX_ZIPS:
                 yield from _within(inner, whole, around, (budget, *budgets))
             else:
-                yield _broken(whole, _ZIPS)
+                yield broken(whole, _ZIPS)
         else:
-            kind = _kind(parts[-1], head)
-            read = partial(refuse, _ARCHIVE) if kind is FileKind.BROKEN else partial(archive.read, member)
-            yield Found(whole, kind, read, time, zips)
+            yield identified(whole, head, partial(archive.read, member), time, zips)
 
 
 def _within(
@@ -389,9 +262,9 @@ def _within(
             inner.keep()
         found = list(_in_zip(inner, parts, zips, budgets))
     except _DAMAGED as error:
-        yield _broken(parts, _BAD_ZIP.format(error=clean(str(error))[:200]))
+        yield broken(parts, _BAD_ZIP.format(error=clean(str(error))[:200]))
     except Unreadable as reason:
-        yield _broken(parts, reason.says)
+        yield broken(parts, reason.says)
     else:
         yield from found or [Found((*parts, ""), FileKind.FOLDER, bytes)]
 

@@ -24,7 +24,7 @@ from typing import Any
 import yaml
 
 from hookedu.grading import naming
-from hookedu.grading.files import FileKind, Found, Parts
+from hookedu.grading.found import FileKind, Found, Parts
 from hookedu.grading.naming import bare, is_nobody, of_platform
 from hookedu.grading.rows import Unreadable, clean_name, one_form
 

@@ -4,7 +4,7 @@ import os
 import re
 from collections.abc import Iterable
 
-from hookedu.grading.files import Parts
+from hookedu.grading.found import Parts
 from hookedu.grading.matching import lesson_by_name
 
 _WORD = (

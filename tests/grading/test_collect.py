@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hookedu.catalog import CourseError
 from hookedu.grading import files as filing
 from hookedu.grading.collect import collect
-from hookedu.grading.files import MAX_BYTES
+from hookedu.grading.found import MAX_BYTES
 from hookedu.grading.rows import Status, Unreadable, clean_name
 
 PLAIN = ["ann/02_tensor_hooks.ipynb", "bob/02_tensor_hooks.ipynb"]
@@ -137,7 +137,7 @@ def test_paths_that_would_escape_are_rows_and_change_no_other(tmp_path):
 
 def test_bombs_links_locks_and_damage_in_a_zip(tmp_path, monkeypatch):
     path = tmp_path / "a.zip"
-    monkeypatch.setattr("hookedu.grading.files.MAX_BYTES", 2**20)
+    monkeypatch.setattr("hookedu.grading.found.MAX_BYTES", 2**20)
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("a/02.ipynb", bytes(2**20 + 1))
         link = zipfile.ZipInfo("b/02.ipynb")

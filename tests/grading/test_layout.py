@@ -10,8 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hookedu.grading import files, layout
+from hookedu.grading import files as filing
+from hookedu.grading import layout
 from hookedu.grading.collect import MAX_NOTEBOOKS, collect
+from hookedu.grading.found import MAX_BYTES, NOISE, NOISE_FILES
 from hookedu.grading.naming import is_nobody
 from hookedu.grading.rows import Status, Unreadable, clean_name
 from tests.timing import cpu_seconds
@@ -373,7 +375,7 @@ names = st.text(
     st.characters(categories=("L", "N", "Mn", "Zs"), include_characters="-_.'\u200c"), min_size=1, max_size=12
 )
 # Hypothesis also draws strings that stand in the code, such as "__pycache__" or "submissions": nobody is called that.
-WORDS = files._NOISE | files._NOISE_FILES | layout._BESIDE
+WORDS = NOISE | NOISE_FILES | layout._BESIDE
 people = names.map(str.strip).filter(
     lambda n: (
         n and n[0] not in ".~" and not n.isdigit() and n[-1] != "." and not is_nobody(n) and n not in WORDS
@@ -489,7 +491,7 @@ def test_a_password_is_named(tmp_path, name):
 
 
 def test_a_bomb_of_zips_costs_its_student_alone(tmp_path, monkeypatch):
-    monkeypatch.setattr(files, "_MAX_UNPACKED", 2**20)
+    monkeypatch.setattr(filing, "_MAX_UNPACKED", 2**20)
     bomb = zipped([], **{f"{n}.zip": zipped([], **{"02.ipynb": os.urandom(2**18)}) for n in range(9)})
     folder = place(tmp_path / "class", {"ann/hw.zip": bomb, "bob/hw.zip": zipped(["02.ipynb"])})
     found = collect(folder).submissions
@@ -507,7 +509,7 @@ def test_a_bomb_of_zips_costs_its_student_alone(tmp_path, monkeypatch):
 def test_what_is_too_large_by_its_header_is_not_unpacked(tmp_path):
     data = bytearray(zipped(["ann/02.ipynb"]))
     size = data.index(b"PK\1\2") + 24  # in the zip's list of its files; what is packed is short
-    data[size : size + 4] = (files.MAX_BYTES + 1).to_bytes(4, "little")
+    data[size : size + 4] = (MAX_BYTES + 1).to_bytes(4, "little")
     (tmp_path / "class.zip").write_bytes(data)
     with pytest.raises(Unreadable, match="larger than"):
         collect(tmp_path / "class.zip").submissions[0].read()
