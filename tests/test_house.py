@@ -146,6 +146,16 @@ def test_no_module_imports_itself_by_any_way_round():
     assert circle(PACKAGE) == []
 
 
+def test_no_file_has_more_than_400_lines():
+    lines = {
+        str(path.relative_to(catalog.ROOT)): len(path.read_text(encoding="utf-8").splitlines())
+        for folder in (PACKAGE, catalog.ROOT / "tests" / "answers")
+        for path in folder.rglob("*")
+        if path.suffix in (".py", ".js", ".css")
+    }
+    assert {path: n for path, n in lines.items() if n > 400} == {}
+
+
 def test_every_room_has_its_rule():
     rooms = {room(module) for module in modules(PACKAGE)} - SEES_ALL - {"__init__"}
     assert rooms == MAY_IMPORT.keys()

@@ -1,4 +1,4 @@
-"""Right and wrong answers that people give, as real code: one file per exercise.
+"""Right and wrong answers that people give, as real code: one file per exercise, or a folder where they are many.
 
 Each answer is a function with the name that the learner defines, under the decorator `alternative` or `mistake`; or it
 is `edited`, the reference answer with a few words replaced, where only those make the difference. A class has a unique
@@ -31,7 +31,7 @@ from hookedu.exercises.probing import observe
 class Edited:
     """An answer with some of its text replaced."""
 
-    base: object | None  # an answer in the same file; None for the reference answer
+    base: object | None  # an answer; None for the reference answer
     changes: tuple[tuple[str, str], ...]
     file: str
 
@@ -65,9 +65,8 @@ class Answer:
     @property
     def place(self) -> str:
         """File and line of the answer, from the folder tests/ on."""
-        value = self.value
-        file = value.file if isinstance(value, Edited) else inspect.getsourcefile(inspect.unwrap(value))
-        return f"{Path(str(file)).relative_to(Path(__file__).parents[2])}:{self.line}"
+        file = self.value.file if isinstance(self.value, Edited) else _file_of(self.value)
+        return f"{Path(file).relative_to(Path(__file__).parents[2])}:{self.line}"
 
     def fresh(self) -> object:
         """Return the answer as if its cell had just run, without state from an earlier call."""
@@ -78,11 +77,12 @@ class Answer:
     def typed(self) -> str:
         """Return the cell as a learner would have typed it: imports, then the answer under the name asked for."""
         if isinstance(self.value, Edited):
-            files, text = [self.value.file], self._edited(self.value)
-            if not self.value.base:  # the reference answer uses what its lesson imports
-                files.append(str(catalog.find(find(self.exercise).lesson).source))
+            base = self.value.base
+            # The reference answer uses what its lesson imports.
+            origin = _file_of(base) if base else str(catalog.find(find(self.exercise).lesson).source)
+            files, text = [self.value.file, origin], self._edited(self.value)
         else:
-            files, text = [inspect.getsourcefile(inspect.unwrap(self.value))], self._source(self.value)
+            files, text = [_file_of(self.value)], self._source(self.value)
         return f"{_imports(files, text)}\n\n{text}"
 
     def _edited(self, edited: Edited) -> str:
@@ -160,8 +160,9 @@ def reference(exercise_id: str) -> str:
 @cache
 def answers() -> list[Answer]:
     """Return all of them, by exercise."""
-    for path in sorted(Path(__file__).parent.glob("lesson_*/*.py")):
-        import_module(f"tests.answers.{path.parent.name}.{path.stem}")
+    here = Path(__file__).parent
+    for path in sorted(here.glob("lesson_*/**/*.py")):
+        import_module(".".join(["tests.answers", *path.relative_to(here).with_suffix("").parts]))
     return sorted(_ANSWERS, key=lambda answer: answer.exercise)
 
 
@@ -181,6 +182,10 @@ def _seeds(exercise_id: str, seed: int) -> tuple[int, ...]:
 def _cell(answer: Answer) -> CodeType:
     """Return the compiled cell of an answer. Cached: it runs once per seed, and compiling costs ten times the check."""
     return compile(answer.typed(), "<string>", "exec")
+
+
+def _file_of(answer: object) -> str:
+    return str(inspect.getsourcefile(inspect.unwrap(answer)))
 
 
 def _imports(paths: list[str], text: str) -> str:
