@@ -77,26 +77,11 @@ class Key:
         return [name for name, value in self.want.items() if not isinstance(value, torch.Tensor)]
 
 
-def equal(one: Any, other: Any) -> bool:
-    """Check whether two described structures are equal, tensors up to rounding."""
-    if isinstance(other, dict):
-        return (
-            isinstance(one, dict)
-            and one.keys() == other.keys()
-            and all(equal(one[k], other[k]) for k in other)
-        )
-    if isinstance(other, list):
-        return isinstance(one, list) and len(one) == len(other) and all(map(equal, one, other))
-    if isinstance(other, torch.Tensor):
-        return near(one, other)
-    return type(one) is type(other) and one == other
-
-
 def _alike(*changes: Callable[[Any], Any]) -> Callable[[Saw, Key], bool]:
     """Return the condition that a change makes the result and what is wanted equal: they differ in nothing else."""
 
     def holds(saw: Saw, key: Key) -> bool:
-        return any(equal(mapped(change, saw.result), mapped(change, key.want)) for change in changes)
+        return any(near(mapped(change, saw.result), mapped(change, key.want)) for change in changes)
 
     return holds
 
@@ -132,7 +117,7 @@ def _passes_parameters(saw: Saw, key: Key) -> bool:
         return False
     got, want = saw.result["stem.last"], key.want["stem.last"]
     others = {**saw.result, "stem.last": got[:-1]}, {**key.want, "stem.last": want[:-1]}
-    return equal(*others) and equal(got[-1][:-1], want[-1][:-1]) and equal(got[-1][-1], _zero(want[-1][-1]))
+    return near(*others) and near(got[-1][:-1], want[-1][:-1]) and near(got[-1][-1], _zero(want[-1][-1]))
 
 
 def _loses_containers(saw: Saw, key: Key) -> bool:
@@ -140,14 +125,12 @@ def _loses_containers(saw: Saw, key: Key) -> bool:
     want = {name: mapped(_zero, key.want[name]) for name in key.want}
     got = {name: mapped(_zero, saw.result[name]) for name in key.want}
     return (
-        not key.case.sizes
-        and not equal(got, want)
-        and all(_refilled_somewhere(got[n], want[n]) for n in want)
+        not key.case.sizes and not near(got, want) and all(_refilled_somewhere(got[n], want[n]) for n in want)
     )
 
 
 def _refilled_somewhere(got: Any, want: Any) -> bool:
-    if equal(got, want) or equal(got, _refilled(want)):
+    if near(got, want) or near(got, _refilled(want)):
         return True
     if isinstance(want, dict):
         return got.keys() == want.keys() and all(_refilled_somewhere(got[k], want[k]) for k in want)
@@ -156,7 +139,7 @@ def _refilled_somewhere(got: Any, want: Any) -> bool:
 
 def _name(saw: Saw, key: Key) -> str:
     """Return the first name whose output is wrong."""
-    return next(name for name in key.case.names if not equal(saw.result.get(name), key.want.get(name)))
+    return next(name for name in key.case.names if not near(saw.result.get(name), key.want.get(name)))
 
 
 def _leaf(value: Any) -> str:
@@ -214,7 +197,7 @@ EXERCISE = Exercise(
             "outputs",
             "result",
             want=lambda key: key.want,
-            ok=lambda saw, key: equal(saw.result, key.want),
+            ok=lambda saw, key: near(saw.result, key.want),
             points=4,
             essential=True,
             expected=_line(lambda saw, key: key.want),
@@ -232,17 +215,17 @@ EXERCISE = Exercise(
                 "not_run": lambda saw, key: saw.result.keys() - key.want.keys() == {"unused"},
                 "wrong_keys": lambda saw, key: not saw.result.keys() <= key.want.keys(),
                 "missing": lambda saw, key: saw.result.keys() < key.want.keys(),
-                "first_call": lambda saw, key: equal(saw.result, key.of_call(0)),
-                "all_calls": lambda saw, key: equal(
+                "first_call": lambda saw, key: near(saw.result, key.of_call(0)),
+                "all_calls": lambda saw, key: near(
                     saw.result, {name: [LIST, *calls] for name, calls in key.calls.items() if calls}
                 ),
                 "calls_together": lambda saw, key: any(
-                    equal(saw.result, key.together(kind)) for kind in (TUPLE, LIST)
+                    near(saw.result, key.together(kind)) for kind in (TUPLE, LIST)
                 ),
-                "last_item": lambda saw, key: equal(
+                "last_item": lambda saw, key: near(
                     saw.result, {name: _last_item(value) for name, value in key.want.items()}
                 ),
-                "no_kwargs": lambda saw, key: not key.case.sizes and equal(saw.result, key.unscaled()),
+                "no_kwargs": lambda saw, key: not key.case.sizes and near(saw.result, key.unscaled()),
                 "first_item": lambda saw, key: all(
                     any(near(saw.result[name], one) for one in tensors_in(key.want[name]))
                     for name in key.nested()
@@ -256,7 +239,7 @@ EXERCISE = Exercise(
         ),
         Check(
             "ordinary",
-            ok=lambda saw, key: equal(saw.ordinary, key.ordinary),
+            ok=lambda saw, key: near(saw.ordinary, key.ordinary),
             essential=True,
             given=Say("ordinary_net", code=f"result = outputs_of(net, {show(list(ORDINARY))}, x)"),
             expected=lambda saw, key: _ordinary(key.ordinary),
@@ -266,7 +249,7 @@ EXERCISE = Exercise(
             ],
             mistakes={
                 "drops_none": lambda saw, key: key.ordinary.keys() - saw.ordinary.keys() == {"log"},
-                "copied_before": lambda saw, key: equal(saw.ordinary["act"], key.ordinary["fc"]),
+                "copied_before": lambda saw, key: near(saw.ordinary["act"], key.ordinary["fc"]),
             },
         ),
         all_detached("result = outputs_of(model, names, *args, **kwargs)"),
