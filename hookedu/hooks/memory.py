@@ -15,6 +15,9 @@ from torch.utils._pytree import tree_leaves
 from hookedu.hooks.state import Snapshot
 from hookedu.hooks.tensors import parts, storage_bytes, tensors_in
 
+# What PyTorch's batch norms write to, although their schemas do not say so.
+_UNDECLARED = ("running_mean", "running_var")
+
 
 class Place(NamedTuple):
     """The bytes of a storage from the first to the last one that a tensor uses."""
@@ -107,7 +110,11 @@ def _arguments_written(func: Any) -> list[tuple[int, str]]:
     """Return position and name of the arguments that an operation writes to."""
     schema = getattr(func, "_schema", None)
     arguments = enumerate(schema.arguments) if schema else ()
-    return [(i, a.name) for i, a in arguments if a.alias_info is not None and a.alias_info.is_write]
+    return [
+        (i, a.name)
+        for i, a in arguments
+        if a.name in _UNDECLARED or (a.alias_info is not None and a.alias_info.is_write)
+    ]
 
 
 class References:

@@ -15,6 +15,7 @@ import torch
 from torch import nn
 
 from hookedu.hooks.inspection import owner_of
+from hookedu.hooks.memory import Memory
 from hookedu.hooks.state import CONTAINERS, GLOBAL_HOOKS, GLOBAL_STEP_HOOKS, Snapshot, is_numbers
 from hookedu.language import Text
 
@@ -60,6 +61,23 @@ def restored(
             before.restore()
             for error in filter(None, before.unrestorable.values()):
                 raise error
+
+
+@contextlib.contextmanager
+def undone(*own: Any) -> Iterator[None]:
+    """Return a context manager for a backward pass that is to leave no trace.
+
+    Backward may run parts of a model once more (`torch.utils.checkpoint`), and the graph does not say which. So all memory
+    that operations write to is put back, if it is older than the pass, and the rest as by `restored`, what `own` can reach
+    included.
+    """
+    memory = Memory()
+    with restored(nn.Module() if own else None, *own):
+        try:
+            with memory:
+                yield
+        finally:
+            memory.before.restore()
 
 
 class Reach(Snapshot):

@@ -33,7 +33,7 @@ class _Stop:
 
     @property
     def kept(self) -> torch.Tensor | None:
-        return self.tensor.grad if self.tensor.is_leaf or self.tensor.retains_grad else None
+        return dense(self.tensor.grad) if self.tensor.is_leaf or self.tensor.retains_grad else None
 
     @property
     def hooked(self) -> bool:
@@ -62,7 +62,7 @@ def brought(
     """
     if len(order) > _MOST_NODES:
         return {}
-    stops = {name: _Stop(tensors[name], caught.get(name)) for name in order}
+    stops = {name: _Stop(tensors[name], dense(caught.get(name))) for name in order}
     for source, target in edges:
         stops[source].parts[target] = None
     places = {place(stop.tensor): name for name, stop in stops.items()}
@@ -179,7 +179,16 @@ def _applied(node: Node, gradients: list[torch.Tensor | None]) -> tuple[torch.Te
             result = node(*gradients)
     except Exception:  # what it needs has been freed, is on the meta device, ...
         return None
-    return result if isinstance(result, tuple) else (result,)
+    results = result if isinstance(result, tuple) else (result,)
+    told = tuple(map(dense, results))
+    return None if any(a is not None and b is None for a, b in zip(results, told, strict=True)) else told
+
+
+def dense(gradient: torch.Tensor | None) -> torch.Tensor | None:
+    """Return a gradient in a form that can be added to any other; None if a sparse one would be too large for that."""
+    if gradient is None or gradient.layout is torch.strided:
+        return gradient
+    return gradient.to_dense() if gradient.numel() <= _MOST_ELEMENTS else None
 
 
 def total_of(parts: Iterable[torch.Tensor | None]) -> torch.Tensor | None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from hookedu.hooks.reach import undone
 from hookedu.hooks.tensors import shape_text, sizes
 from hookedu.plots.flows import brought
 from hookedu.plots.structure import arrange, edges_behind, longest
@@ -121,7 +122,8 @@ def _plot(
         raise ValueError("output has no grad_fn: it was not computed from a tensor that requires a gradient")
     edges, found = edges_behind(output, tensors)
     behind = longest([(target, source) for source, target in edges], found)
-    flows = brought(edges, sorted(found, key=behind.__getitem__), tensors, gradients)
+    with undone():  # what is checkpointed runs again when its nodes are applied
+        flows = brought(edges, sorted(found, key=behind.__getitem__), tensors, gradients)
     edges, places = arrange(edges, found, behind)
     words = {name: _gradient(tensors[name], gradients.get(name)) for name in found}
     went_back = any(colour != QUIET for _, colour in words.values())

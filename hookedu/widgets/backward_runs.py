@@ -9,9 +9,11 @@ from dataclasses import dataclass, field
 from functools import partial
 
 import torch
+from torch.autograd.function import BackwardCFunction
 from torch.autograd.graph import Node
 
-from hookedu.plots.flows import place, same, spread, total_of
+from hookedu.hooks.reach import undone
+from hookedu.plots.flows import dense, place, same, spread, total_of
 from hookedu.plots.structure import arrange, edges_behind, longest
 
 Hook = Callable[[torch.Tensor], torch.Tensor | None]
@@ -71,6 +73,8 @@ class Graph:
             getattr(node, "variable", None) for node in nodes if node.name().endswith("AccumulateGrad")
         )
         self._leaves = [leaf for leaf in variables if leaf is not None]
+        # Such as of a reentrant checkpoint, which runs a backward pass of its own.
+        self._written_in_python = [vars(node) for node in nodes if isinstance(node, BackwardCFunction)]
         self._inner = [weakref.ref(tensor) for tensor in _computed_by(nodes)]
 
     @property
@@ -93,22 +97,23 @@ class Graph:
             where a gradient has been changed between two tensors.
         """
         own, result, printed = set(self.hooked), Pass(), io.StringIO()
-        with self._gradients_aside(), contextlib.redirect_stdout(printed), contextlib.ExitStack() as hung:
-            for name, tensor in self.tensors.items():
-                for hook in (
-                    partial(_note, result.arrived, name),
-                    hooks.get(name),
-                    partial(_note, result.left, name),
-                ):
-                    if hook is not None:
-                        hung.callback(tensor.register_hook(hook).remove)
-            self.output.backward(retain_graph=True)
-            for name, tensor in self.tensors.items():
-                # It may share its memory with a gradient that a hook changed after it had arrived here.
-                if tensor.is_leaf and tensor.grad is not None:
-                    _note(result.left, name, tensor.grad)
-        result.printed = printed.getvalue()
-        result.parts = self._parts(result, own, reference)
+        with undone(*self._written_in_python):
+            with self._gradients_aside(), contextlib.redirect_stdout(printed), contextlib.ExitStack() as hung:
+                for name, tensor in self.tensors.items():
+                    for hook in (
+                        partial(_note, result.arrived, name),
+                        hooks.get(name),
+                        partial(_note, result.left, name),
+                    ):
+                        if hook is not None:
+                            hung.callback(tensor.register_hook(hook).remove)
+                self.output.backward(retain_graph=True)
+                for name, tensor in self.tensors.items():
+                    # It may share its memory with a gradient that a hook changed after it had arrived here.
+                    if tensor.is_leaf and tensor.grad is not None:
+                        _note(result.left, name, tensor.grad)
+            result.printed = printed.getvalue()
+            result.parts = self._parts(result, own, reference)
         return result
 
     def spoiled(self, run: Pass, reference: Pass) -> list[str]:
@@ -135,7 +140,7 @@ class Graph:
                 assert reference is not None
                 sure = {target: part for target, part in parts.items() if (source, target) in reference.parts}
             else:
-                sure = _explained(parts, run.arrived.get(source), source in own)
+                sure = _explained(parts, dense(run.arrived.get(source)), source in own)
             told |= {(source, target): part for target, part in sure.items() if part is not None}
         return told
 

@@ -8,6 +8,7 @@ import traitlets
 
 from hookedu.hooks.tensors import shape_text, sizes
 from hookedu.language import Text
+from hookedu.plots.flows import dense
 from hookedu.widgets.backward_runs import Graph, Pass
 from hookedu.widgets.hook_kinds import KINDS, code
 from hookedu.widgets.live import LiveWidget
@@ -252,6 +253,8 @@ class GradientFlow(LiveWidget, module="gradient_flow"):
 def says(tensor: torch.Tensor) -> str:
     """Return a tensor as a number or a short list; a larger one as its shape and its first numbers."""
     try:
+        if (shown := dense(tensor)) is not None:
+            tensor = shown
         if tensor.numel() == 1:
             return f"{tensor.item():.5g}"
         if tensor.dim() == 1 and 0 < tensor.numel() <= _LIST:
