@@ -9,7 +9,7 @@ from torch import nn
 
 from hookedu.hooks.modules import modules_by_name, unwrap
 from hookedu.hooks.stats import Stats
-from hookedu.hooks.tensors import real, tensors_in
+from hookedu.hooks.tensors import described, real, tensors_in
 from hookedu.language import Text
 
 
@@ -104,8 +104,7 @@ class Monitor:
 
     def note(self, loss: float | torch.Tensor) -> None:
         """Note the loss of the step whose layers ran last, before or after ``optimizer.step()``."""
-        value = loss.item() if isinstance(loss, torch.Tensor) else float(loss)
-        self.losses[self.steps if self._current else max(self.steps - 1, 0)] = value
+        self.losses[self.steps if self._current else max(self.steps - 1, 0)] = _number(loss)
 
     def __enter__(self) -> "Monitor":
         if self._handles:
@@ -164,6 +163,17 @@ class Monitor:
         self.steps += 1
 
 
+def _number(loss: Any) -> float:
+    """Return a number of any kind (of PyTorch, NumPy, a fraction) as one of Python's."""
+    try:
+        value = loss.item() if hasattr(loss, "item") else loss
+        if not isinstance(value, str | bytes):
+            return float(value)  # refuses complex numbers
+    except Exception:  # several numbers, none that could be read, ...
+        pass
+    raise TypeError(str(NO_NUMBER.format(got=described(loss))))
+
+
 def _idle() -> Monitor:
     """Return a monitor of nothing, for the hooks of a copied model."""
     monitor = Monitor.__new__(Monitor)
@@ -192,6 +202,11 @@ def _first_bad(output: torch.Tensor) -> int:
     return int(bad.nonzero()[0, 0]) if output.dim() else 0
 
 
+NO_NUMBER = Text(
+    zh="损失应当是一个实数，例如只有一个数的张量，得到的是 {got}；一批的损失请取平均：`loss.mean()`。",
+    en="a loss to note is a single real number, such as a tensor of one number; got {got}. Of the losses of a batch give the "
+    "mean: `loss.mean()`.",
+)
 NOT_AN_OPTIMIZER = Text(
     zh="第二个参数需要一个 `torch.optim.Optimizer`，得到的是 `{got}`",
     en="the second argument must be a `torch.optim.Optimizer`, got `{got}`",

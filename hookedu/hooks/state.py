@@ -18,7 +18,7 @@ from torch import nn
 from torch.nn.parameter import is_lazy
 from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
-from hookedu.hooks.tensors import dense_parts, sizes
+from hookedu.hooks.tensors import dense_parts, described, shape_text, sizes
 from hookedu.language import Text
 
 # The tables of global hooks, such as those of register_module_forward_hook, by their name in torch.
@@ -282,6 +282,17 @@ def call_model(model: nn.Module, inputs: tuple[Any, ...], kwargs: dict[str, Any]
         raise TypeError(str(ONE_INPUT.format(type=type(only).__name__, stars=stars, error=error))) from error
 
 
+def single_number(value: Any, name: str) -> torch.Tensor:
+    """Return a tensor from which backward can start; the errors call it `name`."""
+    if not isinstance(value, torch.Tensor):
+        raise TypeError(str(NO_TENSOR.format(name=name, got=described(value))))
+    if value.numel() != 1:
+        raise ValueError(str(NOT_ONE_NUMBER.format(name=name, shape=shape_text(sizes(value)))))
+    if value.is_complex():
+        raise ValueError(str(COMPLEX.format(name=name)))
+    return value
+
+
 # Who needs compiled models to run uncompiled at present, and the changes of stance that serve them all. Each of several
 # recorders setting and restoring the stance by itself would restore what another had set.
 _uncompiled: set[int] = set()
@@ -312,6 +323,19 @@ def _release(holder: int) -> None:
         vars(change.stance).update(vars(change.prev))
 
 
+NO_TENSOR = Text(
+    zh="{name} 应当是一个张量，里面是一个数，得到的是 {got}：不要用 `.item()`、`float()`、`.numpy()` 取出来，那样就离开了 autograd。",
+    en="{name} should be a tensor with a single number, got {got}: leave out `.item()`, `float()` and `.numpy()`, which lead "
+    "out of autograd.",
+)
+NOT_ONE_NUMBER = Text(
+    zh="反向传播要从一个数出发，{name} 的形状却是 {shape}；可以加上 `.sum()` 或 `.mean()`。",
+    en="Backward starts from a single number, but {name} has the shape {shape}; add `.sum()` or `.mean()`.",
+)
+COMPLEX = Text(
+    zh="反向传播要从一个实数出发，{name} 却是复数；可以加上 `.abs()` 或 `.real`。",
+    en="Backward starts from a real number, but {name} is complex; add `.abs()` or `.real`.",
+)
 ONE_INPUT = Text(
     zh="模型只得到一个输入，类型是 `{type}`；如果其中各项应当分别作为模型的输入，请写 `model, {stars}x` 代替 `model, x`。"
     "模型报的错是：{error}",

@@ -24,6 +24,7 @@ class Placeholder:
 
 _TENSORS: Any = (torch.Tensor, Placeholder)
 _INT = {int}
+_SAID = 60  # characters of a value in an error
 _EXACT = (torch.float32, torch.float64)
 
 
@@ -309,6 +310,19 @@ def shape_text(shape: Any, above: tuple[int, ...] = ()) -> str:
         fields = (f"{f.name}={inside(getattr(shape, f.name, None))}" for f in dataclasses.fields(shape))
         return f"{type(shape).__name__}({', '.join(fields)})"
     return "None" if shape is None else type(shape).__name__
+
+
+def described(value: Any) -> str:
+    """Return what a value is, for an error that says what was given: `Tensor` 3×8×8 uint8, `list`, `'cat'`."""
+    kind = f"`{type(value).__name__}`"
+    if isinstance(value, torch.Tensor):
+        return f"{kind} {shape_text(sizes(value))} {str(value.dtype).removeprefix('torch.')}"
+    if is_array(value) and hasattr(value, "dtype"):
+        return f"{kind} {shape_text(value.shape)} {value.dtype}"
+    if isinstance(value, str | bytes | int | float | complex | type(None)):
+        said = _code(value)
+        return f"`{said}`" if len(said) <= _SAID else f"{kind} `{said[:_SAID]}…`"
+    return kind
 
 
 def storage_bytes(tensors: Iterator[torch.Tensor]) -> int:

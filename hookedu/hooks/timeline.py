@@ -36,8 +36,8 @@ from torch.utils.hooks import RemovableHandle
 from hookedu.hooks.events import Event
 from hookedu.hooks.modules import Choice, choose, survey, unwrap
 from hookedu.hooks.reach import NOT_PUT_BACK, restored
-from hookedu.hooks.state import call_model, deeper, run_uncompiled
-from hookedu.hooks.tensors import fresh, map_tensors, real, shape_of, shape_text, tensors_in
+from hookedu.hooks.state import call_model, deeper, run_uncompiled, single_number
+from hookedu.hooks.tensors import described, fresh, map_tensors, real, shape_of, shape_text, tensors_in
 from hookedu.language import Text
 from hookedu.tables import Table
 
@@ -160,6 +160,7 @@ def timeline(
         7  input_grad       (model)     0             4×3
     """
     inner = unwrap(model)
+    check_loss(loss)
     named, compiled = survey(inner)
     chosen = {name: module for name, (module, _) in choose(named, layers).items()}
     scripted = [name for name, module in chosen.items() if isinstance(module, ScriptModule)]
@@ -183,6 +184,19 @@ def timeline(
     refused = REFUSED.format(error=textwrap.shorten(reason, 90, placeholder=" …"))
     run.events.note = _joined([IN_PLACE if in_place else refused, *notes, *run.notes()])
     return run.events
+
+
+def check_loss(loss: Any) -> None:
+    """Refuse what is no function from the output of a model to its loss."""
+    if loss is not None and not callable(loss):
+        raise TypeError(str(NO_FUNCTION.format(got=described(loss))))
+
+
+def _of_loss(loss: Callable[[Any], torch.Tensor], output: Any) -> torch.Tensor:
+    total = single_number(loss(output), "`loss(output)`")
+    if not total.requires_grad:
+        raise ValueError(str(NO_WAY_BACK))
+    return total
 
 
 def _joined(notes: list[Text]) -> Text | None:
@@ -228,7 +242,7 @@ class _Run:
             output = call_model(model, inputs, kwargs)
             heads = [tensor for tensor in tensors_in(output) if tensor.requires_grad]
             if heads:
-                totals = [loss(output)] if loss else [real(head).sum() for head in heads]
+                totals = [_of_loss(loss, output)] if loss else [real(head).sum() for head in heads]
                 torch.autograd.backward(totals)  # not of their sum: they may be on different devices
 
     def notes(self) -> list[Text]:
@@ -329,6 +343,16 @@ class _Run:
         object.__setattr__(module, "_compiled_call_impl", call)
 
 
+NO_FUNCTION = Text(
+    zh="`loss` 应当是一个函数，由模型的输出算出一个数，如 `lambda output: output.square().mean()`，得到的是 {got}。",
+    en="`loss` is a function from the model's output to a single number, such as `lambda output: output.square().mean()`; got "
+    "{got}.",
+)
+NO_WAY_BACK = Text(
+    zh="`loss(output)` 不需要梯度，反向传播无处可走：`loss` 里不要用 `.detach()` 或 `torch.no_grad()`。",
+    en="`loss(output)` requires no gradient, so backward has no way to go: use neither `.detach()` nor `torch.no_grad()` in "
+    "`loss`.",
+)
 SCRIPTED = Text(
     zh="TorchScript 模块不运行钩子，这里没有它们的事件：{names}",
     en="TorchScript modules run no hooks, so these have no events here: {names}",

@@ -87,7 +87,8 @@ def brought(
 
 def place(tensor: torch.Tensor) -> Place:
     """Return where a tensor that requires a gradient stands in the graph."""
-    edge = get_gradient_edge(tensor)
+    with torch.inference_mode(False):  # in which a leaf has no edge
+        edge = get_gradient_edge(tensor)
     return edge.node, edge.output_nr
 
 

@@ -10,7 +10,8 @@ import torch
 from hookedu.hooks.reach import undone
 from hookedu.hooks.tensors import shape_text, sizes
 from hookedu.plots.flows import brought
-from hookedu.plots.structure import arrange, edges_behind, longest
+from hookedu.plots.structure import arrange, edges_behind, longest, named_tensors_of
+from hookedu.plots.summaries import NOTHING_TO_DRAW
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -72,6 +73,8 @@ def plot_graph(
 
     Raises
     ------
+    TypeError
+        If ``output`` is no tensor, or ``tensors`` no mapping from names to tensors.
     ValueError
         If ``output`` has no ``grad_fn``, or is not among ``tensors``.
 
@@ -118,8 +121,7 @@ def _plot(
     new: "Callable[..., Figure]",
 ) -> "Axes":
     """Plot a graph into the Axes, or into a figure that `new` makes."""
-    if output.grad_fn is None:
-        raise ValueError("output has no grad_fn: it was not computed from a tensor that requires a gradient")
+    tensors = named_tensors_of(output, "`output`", tensors)
     edges, found = edges_behind(output, tensors)
     behind = longest([(target, source) for source, target in edges], found)
     with undone():  # what is checkpointed runs again when its nodes are applied
@@ -327,7 +329,7 @@ def plot_sharing(gradients: Mapping[str, torch.Tensor], ax: "Axes | None" = None
     import matplotlib.pyplot as plt
 
     if not gradients:
-        raise ValueError("no gradients to draw")
+        raise ValueError(str(NOTHING_TO_DRAW))
     holders: dict[int, list[str]] = {}
     shown = dict(islice(gradients.items(), _NAMES))
     for name, tensor in shown.items():

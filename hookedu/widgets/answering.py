@@ -120,6 +120,14 @@ class Answering(ipywidgets.Widget):
         preference.unobserve(self._speak)
         self._release()
         close_with_parts(self)
+        vars(self).pop(
+            "_repr_mimebundle_", None
+        )  # ipywidgets sets it to None; ours says that the widget is closed
+
+    def _refuse_if_closed(self) -> None:
+        """Raise an error in words where a closed widget is asked for something."""
+        if self.closed and self.comm is None:
+            raise RuntimeError(str(CLOSED))
 
     def _release(self) -> None:
         """Release large objects; called once, by `close`."""
@@ -133,18 +141,19 @@ class Answering(ipywidgets.Widget):
         """
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        """Return what a notebook stores: the widget, and beside it the still picture."""
+        """Return what a notebook stores: the widget, and beside it the still picture; of a closed one, words."""
+        if self.closed:
+            return {"text/plain": str(CLOSED), "text/html": shown(CLOSED.html())}, {}
         found = super()._repr_mimebundle_(**kwargs)
         assert found is not None  # AnyWidget returns None only without a view
         data, metadata = found if isinstance(found, tuple) else (found, {})
-        still = None
         with self._showing_errors():
             still = self._still()
-        if isinstance(still, Text):
-            data["text/html"] = shown(still.html())
-        elif still is not None:
-            data["image/png"] = base64.b64encode(png(still)).decode()
-            metadata = metadata | {"image/png": {"width": round(still.get_figwidth() * still.dpi)}}
+            if isinstance(still, Text):
+                data["text/html"] = shown(still.html())
+            elif still is not None:
+                data["image/png"] = base64.b64encode(png(still)).decode()
+                metadata = metadata | {"image/png": {"width": round(still.get_figwidth() * still.dpi)}}
         return data, metadata
 
     def __repr__(self) -> str:
@@ -159,6 +168,10 @@ def png(figure: "Figure") -> bytes:
     return file.getvalue()
 
 
+CLOSED = Text(
+    zh="这个控件已经关闭。要再用它，请重新运行建立它的单元格。",
+    en="This widget is closed. To use it again, run the cell that made it once more.",
+)
 FAILED = Text(
     zh="运行或绘图时出现异常。可以换一个选择；修好模型或输入后，再选一次或点“重新运行”。",
     en="Running or drawing raised an exception. Choose something else; or mend the model or the input, and choose "

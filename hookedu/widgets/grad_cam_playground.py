@@ -10,17 +10,19 @@ from torch import nn
 
 from hookedu.hooks.modules import choose, modules_by_name, unwrap
 from hookedu.hooks.reach import restored
-from hookedu.hooks.tensors import shape_text
+from hookedu.hooks.tensors import described
 from hookedu.widgets import layer_numbers, programs
+from hookedu.widgets.given import NO_PICTURE, Shape, class_names, picture, shapes_within
 from hookedu.widgets.grad_cam import Explanation, explain, overlay, program
 from hookedu.widgets.live import LiveWidget
 from hookedu.widgets.pictures import new_figure
 from hookedu.widgets.playground_words import (
     FAILED_LATER,
     FULL,
+    NO_CHANNEL,
     NO_CLASS,
-    NO_PICTURE,
-    NO_SHAPE,
+    NO_CLASSES,
+    NO_DRAW,
     OTHER_CLASSES,
     REFUSED,
     WORDS,
@@ -35,7 +37,6 @@ _REST = 0.1  # seconds after the last choice, before channels are tried one by o
 _TRYING, _PAUSE = 0.03, 0.01  # seconds at a time for that, and between two times
 _PLACES = (1 / 6, 1 / 3, 1 / 2, 2 / 3, 5 / 6)  # of a shape that is added, as shares of width and height
 
-Shape = tuple[str, float, float]  # its class, column and row
 Draw = Callable[[Sequence[Shape], torch.Tensor | None], torch.Tensor]
 
 
@@ -58,7 +59,7 @@ class GradCamPlayground(LiveWidget, module="grad_cam_playground"):
         The layer whose channels are shown and weighted; its output is a batch of feature maps.
     draw : callable
         A function from shapes, and a picture behind them or None, to a picture (3, H, W) from 0 to 1, such as
-        ``hookedu.models.shapes.draw_shapes``.
+        ``hookedu.models.shapes.draw_shapes``. Bytes, (H, W, 3), arrays and images of PIL will do as well.
     classes : sequence of str
         Names of the classes, which are also those of the shapes that ``draw`` can draw.
     shapes : sequence of (str, float, float), optional
@@ -90,8 +91,10 @@ class GradCamPlayground(LiveWidget, module="grad_cam_playground"):
     ------
     KeyError
         If the model has no such layer.
+    TypeError
+        If ``draw`` is no function, or ``classes`` no sequence of names.
     ValueError
-        If ``draw`` does not return a picture (3, H, W).
+        If ``draw`` does not return a picture, or there are no classes.
     traitlets.TraitError
         If there is no such class or channel, a shape is outside the picture, or there are too many.
 
@@ -113,10 +116,11 @@ class GradCamPlayground(LiveWidget, module="grad_cam_playground"):
 
     WORDS: ClassVar = WORDS
 
-    shapes = traitlets.List()
-    ground = traitlets.Instance(torch.Tensor, allow_none=True)
-    explained = traitlets.Unicode(None, allow_none=True)
-    off = traitlets.List()
+    # Of any type: what is none of the choices is refused below, in words.
+    shapes = traitlets.Any([])
+    ground = traitlets.Any(None)
+    explained = traitlets.Any(None)
+    off = traitlets.Any([])
 
     def __init__(
         self,
@@ -128,10 +132,15 @@ class GradCamPlayground(LiveWidget, module="grad_cam_playground"):
     ) -> None:
         self._model: nn.Module | None = unwrap(model)  # None once closed
         self._layer = next(iter(choose(modules_by_name(self._model), [layer])))
+        if not callable(draw):
+            raise TypeError(str(NO_DRAW.format(got=described(draw))))
         self._draw: Draw | None = draw
-        self._classes = [str(name) for name in classes]
+        self._classes = class_names(classes)
+        if not self._classes:
+            raise ValueError(str(NO_CLASSES))
         self._channels = 0  # of the layer, known after the first pass
-        self._size = tuple(_checked(draw([], None)).shape[1:])
+        height, width = picture(draw([], None), "`draw([], None)`").shape[1:]
+        self._size = height, width
         self._extremes = (
             0.0,
             0.0,
@@ -141,9 +150,8 @@ class GradCamPlayground(LiveWidget, module="grad_cam_playground"):
         self._rests = 0.0  # time from which channels are tried
         self._forget()
         super().__init__()
-        height, width = self._size
         start = [(self._classes[0], width // 2, height // 2)] if shapes is None else shapes
-        self.shapes = [tuple(shape) for shape in start]
+        self.shapes = start
         self.observe(self.changed, ["shapes", "ground", "explained", "off"])
         self._answer()
 
@@ -157,45 +165,41 @@ class GradCamPlayground(LiveWidget, module="grad_cam_playground"):
 
     @traitlets.validate("shapes")
     def _known_shapes(self, proposal: Any) -> list[Shape]:
-        height, width = self._size
-        for shape in proposal["value"]:
-            match shape:
-                case [str(name), int() | float() as x, int() | float() as y]:
-                    if name in self._classes and 0 <= x < width and 0 <= y < height:
-                        continue
-            raise traitlets.TraitError(
-                str(
-                    NO_SHAPE.format(
-                        got=repr(shape)[:100], known=", ".join(self._classes), width=width, height=height
-                    )
-                )
-            )
-        if len(proposal["value"]) > _MOST:
+        shapes = shapes_within(proposal["value"], self._classes, self._size)
+        if len(shapes) > _MOST:
             raise traitlets.TraitError(str(FULL.format(n=_MOST)))
-        return [tuple(shape) for shape in proposal["value"]]
+        return shapes
 
     @traitlets.validate("explained")
     def _known_class(self, proposal: Any) -> str | None:
-        if proposal["value"] not in (None, *self._classes):
+        value = proposal["value"]
+        if value is not None and not (isinstance(value, str) and value in self._classes):
             raise traitlets.TraitError(
-                str(NO_CLASS.format(got=proposal["value"], known=", ".join(self._classes)))
+                str(NO_CLASS.format(got=described(value), known=", ".join(self._classes)))
             )
-        return proposal["value"]
+        return value
 
     @traitlets.validate("off")
     def _known_channels(self, proposal: Any) -> list[int]:
-        for channel in proposal["value"]:
+        value = proposal["value"]
+        channels = list(value) if isinstance(value, list | tuple | set | range) else [value]
+        for channel in channels:
             if type(channel) is not int or not 0 <= channel < self._channels:
                 raise traitlets.TraitError(
-                    str(REFUSED.format(what=f"channel {channel!r} of {self._channels}"))
+                    str(NO_CHANNEL.format(got=repr(channel)[:100], last=self._channels - 1))
                 )
-        return sorted(set(proposal["value"]))
+        return sorted(set(channels))
 
     @traitlets.validate("ground")
     def _fitting_ground(self, proposal: Any) -> torch.Tensor | None:
-        ground = proposal["value"]
-        if ground is not None and tuple(_checked(ground).shape[1:]) != self._size:
-            raise traitlets.TraitError(str(NO_PICTURE.format(got=shape_text(tuple(ground.shape)))))
+        if proposal["value"] is None:
+            return None
+        try:
+            ground = picture(proposal["value"], "`ground`")
+        except ValueError as error:
+            raise traitlets.TraitError(str(error)) from None
+        if tuple(ground.shape[1:]) != self._size:
+            raise traitlets.TraitError(str(NO_PICTURE.format(name="`ground`", got=described(ground))))
         return ground
 
     def _heard(self, kind: str, message: Mapping[str, Any], buffers: list[Any]) -> None:
@@ -259,17 +263,17 @@ class GradCamPlayground(LiveWidget, module="grad_cam_playground"):
         self._done, self._behind = choice, ground
         model, draw = self._model, self._draw
         assert model is not None and draw is not None  # a closed widget is not updated
-        picture = _checked(draw(shapes, ground))
+        drawn = picture(draw(shapes, ground), "`draw(shapes, ground)`")
         wanted = None if explained is None else self._classes.index(explained)
         with restored(model, numpy=False):
-            now = explain(model, self._layer, picture, wanted, off)
-            before = explain(model, self._layer, picture, now.explained, []) if off else now
+            now = explain(model, self._layer, drawn, wanted, off)
+            before = explain(model, self._layer, drawn, now.explained, []) if off else now
         if len(now.logits) != len(self._classes):
             raise ValueError(str(OTHER_CLASSES.format(n=len(now.logits), of=len(self._classes))))
-        self._picture, self._now, self._channels = picture, now, len(now.maps)
+        self._picture, self._now, self._channels = drawn, now, len(now.maps)
         self._high = before.heat.nan_to_num(0, 0, 0).max().item()
         self._post(before)
-        self._verdicts = Verdicts(self._layer, picture, now, off)
+        self._verdicts = Verdicts(self._layer, drawn, now, off)
         self._rests = time.monotonic() + _REST
         self.again(_REST)
         self.say(failed=FAILED_LATER)
@@ -288,8 +292,8 @@ class GradCamPlayground(LiveWidget, module="grad_cam_playground"):
             self.again(_PAUSE)
 
     def _post(self, before: Explanation) -> None:
-        now, picture = self._now, self._picture
-        assert now is not None and picture is not None
+        now, drawn = self._now, self._picture
+        assert now is not None and drawn is not None
         finite = torch.cat([now.logits, before.logits])
         finite = finite[finite.isfinite()].tolist()
         self._extremes = min([self._extremes[0], *finite]), max([self._extremes[1], *finite])
@@ -311,8 +315,8 @@ class GradCamPlayground(LiveWidget, module="grad_cam_playground"):
                 "uploaded": self.ground is not None,
                 "code": programs.sides(self._program()),
             },
-            picture=(255 * picture.movedim(0, -1)).clamp(0, 255).round().to(torch.uint8),
-            heated=overlay(picture, now.heat, self._high),
+            picture=(255 * drawn.movedim(0, -1)).clamp(0, 255).round().to(torch.uint8),
+            heated=overlay(drawn, now.heat, self._high),
             maps=now.maps,
             brings=now.brings,
             logits=now.logits,
@@ -380,9 +384,3 @@ class GradCamPlayground(LiveWidget, module="grad_cam_playground"):
     def _release(self) -> None:
         self._model = self._draw = self._behind = None
         self._forget()
-
-
-def _checked(picture: torch.Tensor) -> torch.Tensor:
-    if picture.dim() != 3 or len(picture) != 3 or not picture.is_floating_point():
-        raise ValueError(str(NO_PICTURE.format(got=shape_text(tuple(picture.shape)))))
-    return picture

@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING, ClassVar
 import torch
 import traitlets
 
+from hookedu.hooks.state import single_number
 from hookedu.hooks.tensors import shape_text, sizes
 from hookedu.language import Text
 from hookedu.plots.flows import dense
+from hookedu.plots.structure import named_tensors_of
 from hookedu.widgets.backward_runs import Graph, Pass
 from hookedu.widgets.hook_kinds import KINDS, code
 from hookedu.widgets.live import LiveWidget
@@ -51,8 +53,10 @@ class GradientFlow(LiveWidget, module="gradient_flow"):
 
     Raises
     ------
+    TypeError
+        If ``loss`` is no tensor, or ``tensors`` no mapping from names to tensors.
     ValueError
-        If ``loss`` is not a single number, or has no ``grad_fn``.
+        If ``loss`` is not a single real number, or has no ``grad_fn``.
     traitlets.TraitError
         If ``hooks`` names a tensor that is not shown, or an unknown kind of hook.
 
@@ -108,16 +112,13 @@ class GradientFlow(LiveWidget, module="gradient_flow"):
     hooks = traitlets.Dict().tag(sync=True)
 
     def __init__(self, loss: torch.Tensor, tensors: Mapping[str, torch.Tensor]) -> None:
-        if loss.grad_fn is None:
-            raise ValueError(str(NO_GRAPH))
-        if loss.numel() != 1:
-            raise ValueError(str(NOT_ONE_NUMBER.format(shape=shape_text(sizes(loss)))))
+        tensors = named_tensors_of(single_number(loss, "`loss`"), "`loss`", tensors)
         if not any(tensor is loss for tensor in tensors.values()):
             name = "loss"
             while name in tensors:  # that of another one, such as a part of this loss
                 name += "_"
-            tensors = {**tensors, name: loss}
-        self._named: Mapping[str, torch.Tensor] = tensors
+            tensors[name] = loss
+        self._named = tensors
         self._graph = Graph(loss, tensors)
         self._output = next(name for name, tensor in self._graph.tensors.items() if tensor is loss)
         self._last: Pass | None = None
@@ -140,8 +141,9 @@ class GradientFlow(LiveWidget, module="gradient_flow"):
 
     @traitlets.validate("hooks")
     def _known(self, proposal: dict) -> dict[str, str]:
+        self._refuse_if_closed()
         for name, kind in proposal["value"].items():
-            if name not in self._graph.tensors or kind not in KINDS:
+            if name not in self._graph.tensors or not isinstance(kind, str) or kind not in KINDS:
                 raise traitlets.TraitError(str(UNKNOWN.format(name=name, kind=kind, kinds=", ".join(KINDS))))
         return proposal["value"]
 
@@ -271,14 +273,6 @@ def _made_by(tensor: torch.Tensor) -> str:
     return tensor.grad_fn.name().removesuffix("0").removesuffix("Backward").lower()
 
 
-NO_GRAPH = Text(
-    zh="`loss` 没有 `grad_fn`：它不是由需要梯度的张量算出来的，反向传播无处可走。",
-    en="`loss` has no `grad_fn`: it was not computed from a tensor that requires a gradient, so backward has no way to go.",
-)
-NOT_ONE_NUMBER = Text(
-    zh="反向传播要从一个数出发，`loss` 的形状却是 {shape}；可以给 `loss.sum()`。",
-    en="Backward starts from a single number, but `loss` has the shape {shape}; you could give `loss.sum()`.",
-)
 UNKNOWN = Text(
     zh="图里没有叫 {name!r} 的张量，或者没有叫 {kind!r} 的钩子；钩子有：{kinds}。",
     en="There is no tensor {name!r} in the graph, or no hook {kind!r}; the hooks are {kinds}.",

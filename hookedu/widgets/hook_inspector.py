@@ -156,10 +156,13 @@ class HookInspector(LiveWidget, module="hook_inspector"):
         self.changed()
 
     def _heard(self, kind: str, message: Mapping[str, Any], buffers: list[Any]) -> None:
-        if kind == "again":
-            self.run()
-        else:
-            self._ask(kind, message.get("key", ""))
+        match message:
+            case {"kind": "again"}:
+                self.run()
+            case {"kind": "choose", "key": str(key)}:
+                self._ask(kind, key)
+            case {"kind": "remove" | "undo"}:
+                self._ask(kind)
 
     # -- doing it --------------------------------------------------------------------------------------------
 
@@ -185,7 +188,8 @@ class HookInspector(LiveWidget, module="hook_inspector"):
         self._no_error()
 
     def _choose(self, key: str) -> None:
-        self._chosen = key
+        if key in self._keys():
+            self._chosen = key
 
     def _take_off(self, _: str) -> None:
         hook = self._selected()

@@ -14,7 +14,7 @@ from hookedu.hooks.events import Event
 from hookedu.hooks.inspection import list_hooks
 from hookedu.hooks.modules import modules_by_name, unwrap
 from hookedu.hooks.tensors import named_tensors, real, shape_text
-from hookedu.hooks.timeline import FORWARD, Timeline, timeline
+from hookedu.hooks.timeline import FORWARD, Timeline, check_loss, timeline
 from hookedu.widgets.live import LiveWidget
 from hookedu.widgets.model_drawing import Boxes
 from hookedu.widgets.runs import has_no_values
@@ -74,7 +74,7 @@ class HookTimeline(LiveWidget, module="hook_timeline"):
     Raises
     ------
     TypeError
-        If ``model`` is not an ``nn.Module``, or is a TorchScript module.
+        If ``model`` is not an ``nn.Module``, or is a TorchScript module, or ``loss`` no function.
     ValueError
         If ``model`` is a ``DataParallel`` on several GPUs.
 
@@ -110,6 +110,7 @@ class HookTimeline(LiveWidget, module="hook_timeline"):
         **kwargs: Any,
     ) -> None:
         inner = unwrap(model)  # first: it raises for anything that is not a model
+        check_loss(loss)
         self._model: nn.Module | None = inner  # None once closed
         self._inputs, self._kwargs, self._loss = inputs, kwargs, loss
         self._types: dict[str, str] = {}
@@ -138,11 +139,12 @@ class HookTimeline(LiveWidget, module="hook_timeline"):
         self.changed()
 
     def _heard(self, kind: str, message: Mapping[str, Any], buffers: list[Any]) -> None:
-        if kind == "again":
-            self.run_again()
-        else:
-            self._unread.append((kind, message.get("choice")))
-            self.changed()
+        match message:
+            case {"kind": "again"}:
+                self.run_again()
+            case {"kind": "next"} | {"kind": "turn" | "answer", "choice": str() | int()}:
+                self._unread.append((kind, message.get("choice")))
+                self.changed()
 
     def _update(self) -> None:
         if self._events is None:
@@ -160,7 +162,7 @@ class HookTimeline(LiveWidget, module="hook_timeline"):
                 self._right = self._asked = self.value = 0
         while self._unread:
             kind, choice = self._unread.pop(0)
-            if kind == "turn":
+            if kind == "turn" and choice in self._types:
                 self._turned ^= {choice}
                 self._post_model()
             elif kind == "answer":
@@ -236,11 +238,13 @@ class HookTimeline(LiveWidget, module="hook_timeline"):
             return
         self._post_question()
 
-    def _check(self, choice: int) -> None:
+    def _check(self, choice: Any) -> None:
         if self._question is None or self._chosen is not None:  # a second click
             return
         assert self._events is not None
         number, answers = self._question
+        if type(choice) is not int or not 0 <= choice < len(answers):
+            return
         self._chosen = choice
         self._asked += 1
         self._right += answers[choice] == self._name(self._events[number + 1])

@@ -62,10 +62,14 @@ class LanguageToggle(LiveWidget, module="language_toggle"):
         self.own_id = self.model_id or ""
 
     def _heard(self, kind: str, message: Mapping[str, Any], buffers: list[Any]) -> None:
-        if kind == "choose":
-            preference.choose(message["language"])
-        else:  # another notebook has chosen
-            preference.language = message["language"]
+        match message:
+            case {"kind": "choose", "language": "zh" | "en" | "both" as language}:
+                preference.choose(language)
+            case {
+                "kind": "follow",
+                "language": "zh" | "en" | "both" as language,
+            }:  # another notebook has chosen
+                preference.language = language
 
     def __repr__(self) -> str:
         # It is stored in notebooks and compared by nbval, so it must not depend on the choice.

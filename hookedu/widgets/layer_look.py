@@ -8,7 +8,7 @@ import torch
 from torch import nn
 from torch.nn.parameter import is_lazy
 
-from hookedu.hooks.modules import is_compiled, modules_by_name
+from hookedu.hooks.modules import choose, is_compiled, modules_by_name
 from hookedu.hooks.recording import Recording
 from hookedu.hooks.tensors import named_tensors, shape_text
 from hookedu.language import Text
@@ -87,7 +87,10 @@ class Look:
         self.form: Form | None = None
         self.shown: torch.Tensor | None = None
         self._dense = ""  # as code: what made the tensor one that can be indexed
-        self.module: nn.Module = modules_by_name(runs.model)[choice.layer]
+        named = modules_by_name(runs.model)
+        if choice.layer not in named:  # it has been removed from the model since it was listed
+            choose(named, [choice.layer])
+        self.module: nn.Module = named[choice.layer]
         found = self._weight() if choice.view == "weights" else self._recorded()
         self.why, self.tensor = (found, None) if isinstance(found, Text) else (None, found)
         if self.tensor is None:

@@ -12,6 +12,7 @@ from hookedu.hooks.modules import choose, modules_by_name, unwrap
 from hookedu.hooks.recording import Recording
 from hookedu.language import Text
 from hookedu.widgets import layer_numbers, programs
+from hookedu.widgets.given import class_names, images_like, score_target
 from hookedu.widgets.layer_look import Choice, Look
 from hookedu.widgets.layer_words import VIEWS, WORDS
 from hookedu.widgets.live import LiveWidget
@@ -45,8 +46,9 @@ class LayerPicker(LiveWidget, module="layer_picker"):
         sample, summed; for outputs that are not of shape ``(N, classes)`` the sum of the first floating-point
         tensor.
     images : mapping of str to object, or sequence of object, optional
-        Further values to choose from for the first argument. A tensor ``(C, H, W)`` becomes a batch of one if
-        the first argument is a batch.
+        Further values to choose from for the first argument. Beside a tensor they are read as one: arrays and images of
+        PIL as well, bytes as 0 to 1, ``(H, W, C)`` as ``(C, H, W)``, and an image becomes a batch of one if the first
+        argument is a batch.
     classes : sequence of str, optional
         Names of the classes, shown beside the outputs of layers that have as many.
     **kwargs : object
@@ -81,7 +83,8 @@ class LayerPicker(LiveWidget, module="layer_picker"):
     Raises
     ------
     TypeError
-        If ``model`` is not an ``nn.Module``, or is a TorchScript module.
+        If ``model`` is not an ``nn.Module``, or is a TorchScript module, or if ``target``, ``images`` or ``classes`` is none
+        of what is said above.
     ValueError
         If ``model`` is a ``DataParallel`` on several GPUs.
 
@@ -134,17 +137,14 @@ class LayerPicker(LiveWidget, module="layer_picker"):
     ) -> None:
         unwrap(model)  # first: it raises for anything that is not a model
         first = next(iter((*inputs, *kwargs.values())), None)
-        named = dict(images if isinstance(images, Mapping) else enumerate([] if images is None else images))
         self._sources = {"x": ""}  # the first argument as code, by name of the input
         given = {"x": (inputs, kwargs)}
-        for key, image in named.items():
-            name = f"images[{key!r}]"
-            alone = _dimensions(image) == 3 and _dimensions(first) == 4  # a single image, while x is a batch
-            self._sources[name] = f"{name}[None]" if alone else name
-            given[name] = with_first(given["x"], image[None] if alone else image)
+        for name, (image, code) in images_like(first, images).items():
+            self._sources[name] = code
+            given[name] = with_first(given["x"], image)
         self._model: nn.Module | None = model  # None once closed
-        self._runs = Runs(model, given, target)
-        self._classes = None if classes is None else [str(name) for name in classes]
+        self._runs = Runs(model, given, score_target(target))
+        self._classes = None if classes is None else class_names(classes)
         self._anew = False  # whether the model is to run again
         self._drawn: Choice | None = None  # what is shown at the moment, also if it failed
         self._look: Look | None = None  # what it looks like; None if it failed
@@ -156,7 +156,8 @@ class LayerPicker(LiveWidget, module="layer_picker"):
             None  # the input picture in the browser: its name, the sample
         )
         self._listed: tuple[str, list[ModuleRow]] | None = None
-        self._unbatched = _dimensions(first) == 3 and any(isinstance(m, nn.Conv2d) for m in model.modules())
+        alone = isinstance(first, torch.Tensor) and first.dim() == 3
+        self._unbatched = alone and any(isinstance(m, nn.Conv2d) for m in model.modules())
         super().__init__()
         names = [row.name for row in self._runs.rows("x")]
         modules = modules_by_name(self._runs.model)
@@ -169,6 +170,7 @@ class LayerPicker(LiveWidget, module="layer_picker"):
 
     @traitlets.validate("value")
     def _known_layer(self, proposal: Any) -> str:
+        self._refuse_if_closed()
         choose(modules_by_name(self._runs.model), [proposal["value"]])  # raises if there is no such layer
         return proposal["value"]
 
@@ -186,11 +188,14 @@ class LayerPicker(LiveWidget, module="layer_picker"):
         self.changed()
 
     def _heard(self, kind: str, message: Mapping[str, Any], buffers: list[Any]) -> None:
-        if kind == "again":
-            self.run_again()
-        elif kind == "layer":
-            with self._showing_errors():  # the layer may have been removed from the model since it was listed
-                self.value = message["name"]
+        match message:
+            case {"kind": "again"}:
+                self.run_again()
+            case {"kind": "layer", "name": str(name)}:
+                with (
+                    self._showing_errors()
+                ):  # the layer may have been removed from the model since it was listed
+                    self.value = name
 
     def _choice(self) -> Choice:
         return Choice(self.value, **{name: getattr(self, name) for name in _CHOICES})
@@ -288,10 +293,6 @@ class LayerPicker(LiveWidget, module="layer_picker"):
 
 
 _CHOICES = ("view", "input", "part", "call", "sample", "page", "channel", "per_map")
-
-
-def _dimensions(x: Any) -> int | None:
-    return x.dim() if isinstance(x, torch.Tensor) else None
 
 
 NO_INPUT = Text(zh="没有名为 {name!r} 的输入；有：{known}", en="there is no input {name!r}, only: {known}")

@@ -83,8 +83,18 @@ class LiveWidget(Answering, AnyWidget):
         else:
             self._heard(kind, message, buffers)
 
+    def set_state(self, sync_data: dict[str, Any]) -> None:
+        """Take what the browser has chosen; it gets back what was there before if that is no value to choose."""
+        try:
+            super().set_state(sync_data)
+        except traitlets.TraitError:
+            self.send_state(sync_data.keys() & set(self.keys))
+
     def _heard(self, kind: str, message: Mapping[str, Any], buffers: list[Any]) -> None:
-        """Note a message that the module sent with ``view.send(kind, ...)``; may run in another thread."""
+        """Note a message that the module sent with ``view.send(kind, ...)``; may run in another thread.
+
+        A message may hold anything, as from a page whose kernel has been restarted: what asks for nothing is left alone.
+        """
 
     # -- language, errors, closing ---------------------------------------------------------------------------
 

@@ -106,20 +106,24 @@ FAILED_LATER = Text(
     en="An exception was raised, and the picture has not changed; the widget goes on. Choose something else, or mend "
     "the model and move a shape.",
 )
-NO_SHAPE = Text(
-    zh="不是图里的形状：{got}。要写成 (类别, 列, 行)，类别是 {known} 之一，列小于 {width}，行小于 {height}。",
-    en="No shape of this picture: {got}. It should be (class, column, row), the class one of {known}, the column below "
-    "{width}, the row below {height}.",
-)
-NO_CLASS = Text(zh="没有 {got!r} 这一类，只有 {known}。", en="There is no class {got!r}, only {known}.")
+NO_CLASS = Text(zh="没有 {got} 这一类，只有 {known}。", en="There is no class {got}, only {known}.")
 FULL = Text(zh="最多放 {n} 个形状；请先移除一个。", en="There is room for {n} shapes; remove one first.")
-NO_PICTURE = Text(
-    zh="图应当是 3×高×宽 的浮点数，和别的图一样大，得到的是 {got}。",
-    en="A picture is 3×height×width floating-point numbers, as large as the others; got {got}.",
+NO_CHANNEL = Text(
+    zh="没有通道 {got}：`off` 是通道序号的列表，序号从 0 到 {last}。",
+    en="There is no channel {got}: `off` is a list of whole numbers from 0 to {last}.",
+)
+NO_CLASSES = Text(
+    zh="`classes` 是空的；模型给出几个 logit，就要有几个名字。",
+    en="`classes` is empty; give as many names as the model gives logits.",
+)
+NO_DRAW = Text(
+    zh="`draw` 应当是函数，由形状和背后的图画出一张图，如 `hookedu.models.shapes.draw_shapes`，得到的是 {got}。",
+    en="`draw` is a function that makes a picture of shapes and a picture behind them, such as "
+    "`hookedu.models.shapes.draw_shapes`; got {got}.",
 )
 OTHER_CLASSES = Text(
-    zh="模型给出 {n} 个 logit，`classes` 却有 {of} 个名字。",
-    en="The model gives {n} logits, but `classes` has {of} names.",
+    zh="模型给出 {n} 个 logit，`classes` 却有 {of} 个名字：请给一样多的名字。",
+    en="The model gives {n} logits, but `classes` has {of} names: give as many names as logits.",
 )
 REFUSED = Text(
     zh="页面发来的不是这里能做的选择，什么也没有改：{what}",

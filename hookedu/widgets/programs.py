@@ -101,8 +101,11 @@ def program(
     compiled = compiled and view != "weights"
     lines = [_INPUT.format(given=", ".join(["model", *given]))]
     lines += [
-        line for line in ("import torch" if compiled else "", setup, _UNWRAP if wrapped else "") if line
+        f"import {name}"
+        for name in ("numpy", "torch")
+        if f"{name}." in setup or (compiled and name == "torch")
     ]
+    lines += [line for line in (setup, _UNWRAP if wrapped else "") if line]
     call = (_EAGERLY if compiled else "") + ("output = " if view == "gradients" else "") + call
     return "\n".join([*lines, ""]) + "\n" + (_KINDS[view] + _NUMBERS).format(call=call, **values)
 

@@ -15,7 +15,7 @@ from hookedu.hooks.capture import record
 from hookedu.hooks.modules import modules_by_name, unwrap
 from hookedu.hooks.reach import restored
 from hookedu.hooks.recording import Recording
-from hookedu.hooks.state import call_model, deeper
+from hookedu.hooks.state import call_model, deeper, single_number
 from hookedu.hooks.tensors import fresh, named_tensors, shape_text
 from hookedu.language import Text
 from hookedu.widgets.receptive import Field, Fields
@@ -224,7 +224,7 @@ def head_of(output: Any) -> tuple[str, torch.Tensor] | None:
 def score(output: Any, target: Target) -> torch.Tensor:
     """Return the scalar on which backward is called; `score_text` gives the same as code."""
     if callable(target):
-        return target(output)
+        return single_number(target(output), "`target(output)`")
     found = head_of(output)
     if found is None:
         raise TypeError(str(NO_SCORE))
@@ -232,6 +232,9 @@ def score(output: Any, target: Target) -> torch.Tensor:
     if target is not None:
         if head.dim() != 2:
             raise ValueError(str(NO_CLASSES.format(shape=shape_text(tuple(head.shape)))))
+        chosen, (n, classes) = torch.as_tensor(target, device="cpu"), head.shape
+        if (chosen.dim() and len(chosen) != n) or not ((-classes <= chosen) & (chosen < classes)).all():
+            raise ValueError(str(NOT_OF_THESE.format(target=chosen.tolist(), n=n, last=classes - 1)))
         return head[range(len(head)), target].sum()
     return head.max(1).values.sum() if head.dim() == 2 else head.sum()
 
@@ -261,6 +264,11 @@ NO_SCORE = Text(
     zh="模型的输出里没有浮点数张量，反向传播无从开始：请给 `target=` 一个函数，由输出算出一个标量",
     en="the model's output holds no floating-point tensor for backward to start from: give `target=` a function "
     "from the output to a scalar",
+)
+NOT_OF_THESE = Text(
+    zh="`target={target}` 和模型的输出对不上：这一批有 {n} 个样本，类别的序号是 0 到 {last}。请给一个序号，或者每个样本一个。",
+    en="`target={target}` does not fit the model's output: the batch has the size {n}, and the indices of classes run from 0 to "
+    "{last}. Give one index, or one for each sample.",
 )
 NO_CLASSES = Text(
     zh="`target` 作为类别需要形状为 样本×类别 的输出，得到的是 {shape}；也可以给一个由输出算出标量的函数",

@@ -129,10 +129,12 @@ class TrainingPanel(LiveWidget, module="training_panel"):
         Parameters
         ----------
         loss : float or torch.Tensor
-            A single number.
+            A single real number of any kind; nan and inf are drawn as gaps.
 
         Raises
         ------
+        TypeError
+            If it is not a single real number.
         RuntimeError
             If the panel is closed.
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from hookedu import HookInspector, HookTimeline, LanguageToggle, LayerPicker
+from hookedu import GradientFlow, HookInspector, HookTimeline, LanguageToggle, LayerPicker
 from hookedu.language import preference
 from tests.hooks.capture_models import Failing, Repeated, conv_relu, images
 
@@ -51,6 +51,28 @@ def test_works_the_same_for_every_input(widget, build, x, untouched):
     shown = widget(model, x)
     shown.close()
     assert shown.error is None
+
+
+def test_a_closed_widget_refuses_what_it_is_asked_for_in_words():
+    picker, x = LayerPicker(conv_relu(), images()), torch.ones(2, requires_grad=True)
+    flow = GradientFlow(x.sum(), {"x": x})
+    picker.close()
+    flow.close()
+    with pytest.raises(RuntimeError, match="run the cell"):
+        picker.value = "1"
+    with pytest.raises(RuntimeError, match="run the cell"):
+        flow.hooks = {"x": "double"}
+
+
+def test_a_layer_that_was_shown_and_is_gone_is_said_in_words():
+    model = conv_relu()
+    picker = LayerPicker(model, images())
+    picker.value = last = list(dict(model.named_children()))[-1]
+    del model[int(last)]
+    picker.run_again()
+    assert "closest" in str(picker.error) and "最接近" in picker.failure["error"]
+    picker.value = "0"
+    assert picker.error is None
 
 
 def failure(shown) -> tuple[str, str] | None:
@@ -110,3 +132,14 @@ def test_a_closed_toggle_no_longer_follows_and_changes_nothing():
     assert one.comm is None
     one.language = "both"
     assert preference.language == "en"
+
+
+@pytest.mark.parametrize("widget", WIDGETS)
+def test_a_closed_widget_says_so_in_its_place(widget):
+    shown = widget(conv_relu(), images())
+    shown.close()
+    data, _ = shown._repr_mimebundle_()
+    assert "run the cell" in data["text/plain"] and "已经关闭" in data["text/plain"]
+    assert set(data) == {"text/plain", "text/html"} and 'lang="zh"' in data["text/html"]
+    shown.close()
+    assert shown.error is None

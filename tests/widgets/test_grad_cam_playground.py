@@ -260,7 +260,7 @@ def test_a_hostile_message_never_raises_and_what_is_shown_stays_true(heard):
 def test_a_choice_that_does_not_exist_is_refused_in_both_languages(trait, value):
     widget = playground()
     before = getattr(widget, trait)
-    with pytest.raises(traitlets.TraitError, match=r"[\u4e00-\u9fff][\s\S]*(?i:shape|sent|class|picture)"):
+    with pytest.raises(traitlets.TraitError, match=r"[\u4e00-\u9fff][\s\S]*(?i:shape|channel|class|picture)"):
         setattr(widget, trait, value)
     assert getattr(widget, trait) == before
     preference.language = "en"

@@ -67,3 +67,11 @@ def test_a_sparse_gradient_too_large_to_be_made_dense_is_told_without_its_parts(
     flow = GradientFlow(one.sum() + two.sum(), {"w": table.weight, "one": one, "two": two})
     assert flow.error is None and flow.gradients["w"]._nnz() == 2
     assert ("w", "one") not in flow.parts and flow.parts["one", "loss"].tolist() == [[1.0]]
+
+
+def test_it_may_be_made_in_inference_mode():
+    x = torch.ones(2, requires_grad=True)
+    loss = (2 * x).sum()
+    with torch.inference_mode():
+        flow = GradientFlow(loss, {"x": x})
+    assert flow.error is None and flow.gradients["x"].tolist() == [2, 2]
