@@ -363,10 +363,10 @@ def _add_labels(ax: "Axes", corners: list[tuple[float, float, str]]) -> None:
 
 @lru_cache(4096)
 def _outline(label: str) -> "TextPath":
-    """Return the outline of a label in 6-point type, in inches, one point above its anchor."""
+    """Return the outline of a label in 7-point type, in inches, one point above its anchor."""
     from matplotlib.textpath import TextPath
 
-    return TextPath((0, 1 / 72), label, size=6 / 72)
+    return TextPath((0, 1 / 72), label, size=7 / 72)
 
 
 NO_TENSOR = Text(

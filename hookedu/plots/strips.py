@@ -26,7 +26,9 @@ NONE, ZERO, ODD = "#d0d0d0", "#000000", "#e600e6"  # no value; exactly 0 on a lo
 _DECADES = 8  # of a log scale, below its largest value
 # In inches: the figure, a row of a strip, what is above a strip (its title, and the steps of the one before), the legend,
 # and the curve of the loss.
-_WIDTH, _ROW, _ABOVE, _BELOW, _CURVE = 10.0, 0.115, 0.4, 0.4, 0.8
+_WIDTH, _ROW, _ABOVE, _BELOW, _CURVE = 10.0, 0.13, 0.42, 0.42, 0.8
+
+_SMALL = 7.5  # points: of all but the titles
 
 
 @dataclass(frozen=True)
@@ -124,17 +126,17 @@ def draw_strips(
             ax = figure.add_axes((0.105 + 0.5 * place, (top - own) / total, 0.33, own / total))
             _draw(figure, ax, strip)
             ax.set_yticks(
-                range(len(strip.layers)), [layer or "(model)" for layer in strip.layers], fontsize=6
+                range(len(strip.layers)), [layer or "(model)" for layer in strip.layers], fontsize=_SMALL
             )
             _label(ax, strip.title.en)
         top -= height
     legend = "a row per layer, a column per step; grey: none, black: 0, magenta: nan or inf"
-    figure.text(0.01, 0.05 / total, legend, fontsize=7, color="#595959")
+    figure.text(0.01, 0.05 / total, legend, fontsize=_SMALL, color="#595959")
 
 
 def _label(ax: Any, title: str) -> None:
     ax.set_title(title, fontsize=8, loc="left", pad=4)
-    ax.tick_params(labelsize=6, pad=1, length=2)
+    ax.tick_params(labelsize=_SMALL, pad=1, length=2)
     ax.locator_params(axis="x", integer=True)
 
 
@@ -155,10 +157,10 @@ def _draw(figure: "Figure", ax: Any, strip: Strip) -> None:
     )
     bar.ax.minorticks_off()
     bar.set_ticks(ends, labels=[short(end) for end in ends])
-    bar.ax.tick_params(labelsize=6, pad=1, length=2)
+    bar.ax.tick_params(labelsize=_SMALL, pad=1, length=2)
     if strip.scale == "log":
         bar.ax.annotate(
-            LOG.en, (0, 1), (0, 4), "axes fraction", textcoords="offset points", va="bottom", fontsize=6
+            LOG.en, (0, 1), (0, 4), "axes fraction", textcoords="offset points", va="bottom", fontsize=_SMALL
         )
 
 

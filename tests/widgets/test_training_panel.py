@@ -5,6 +5,7 @@ import io
 
 import pytest
 import torch
+from matplotlib.text import Text
 from PIL import Image
 from torch import nn
 
@@ -300,3 +301,14 @@ def test_the_model_may_be_copied_and_saved_while_it_is_watched():
         optimizer.step()
     assert [row.layer for row in panel.rows] == ["0"]
     panel.close()
+
+
+def test_no_text_of_the_still_picture_is_too_small_or_covers_another():
+    panel, _, _, _ = run("healthy")
+    figure = panel.figure
+    figure.canvas.draw()
+    texts = [t for t in figure.findobj(Text) if t.get_text() and t.get_visible()]
+    assert len(texts) > 20 and all(text.get_fontsize() >= 7 for text in texts)
+    for ax in figure.axes:
+        boxes = [label.get_window_extent() for label in ax.get_yticklabels() if label.get_text()]
+        assert not any(a.overlaps(b) for i, a in enumerate(boxes) for b in boxes[:i])
