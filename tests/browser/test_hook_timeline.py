@@ -323,3 +323,16 @@ def test_twenty_runs_leave_nothing(notebook):
         return notebook.run("census").inner_text()
 
     leaves_nothing(notebook, shown)
+
+
+def test_what_leads_to_a_hook_passes_below_the_names(notebook):
+    widget = fresh(notebook, "small")
+    leader, name = widget.locator(".hookedu-model-leader"), widget.locator(".hookedu-model-names text").first
+    for event in (1, 7, 20):
+        widget.get_by_role("slider").fill(str(event - 1))
+        at(widget, event)
+        assert leader.get_attribute("d").startswith("M")
+        assert leader.evaluate("it => it.nextElementSibling.matches('.hookedu-model-names')")
+    # The letters stand on an edge of the ground's colour, which a line below them does not cross.
+    style = name.evaluate("it => [getComputedStyle(it).paintOrder, getComputedStyle(it).strokeWidth]")
+    assert style == ["stroke", "4px"]

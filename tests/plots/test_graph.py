@@ -91,7 +91,7 @@ def test_it_draws_into_given_axes_and_refuses_nothing():
 
     _, ax = plt.subplots()
     assert plot_sharing({"a": torch.ones(1)}, ax=ax) is ax
-    with pytest.raises(ValueError, match="no gradients"):
+    with pytest.raises(ValueError, match="nothing to draw"):
         plot_sharing({})
 
 

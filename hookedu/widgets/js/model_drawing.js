@@ -70,8 +70,12 @@ export class Drawing {
     this.places = svg("g");
     this.folds = svg("g");
     this.cargo = svg("g", { class: "hookedu-model-cargo", "aria-hidden": "true" });
+    // What leads from the cargo to its place passes below the names.
+    this.leader = svg("path", { "aria-hidden": "true" });
+    this.names = svg("g", { class: "hookedu-model-names" });
     this.root = svg("svg", { viewBox: `0 ${top} ${width} ${height}`, width, height, role: "group" });
     this.root.append(...this.boxes.map((_, number) => this.box(number)), ...this.edges());
+    this.root.append(this.leader, this.names);
     /** @type {Spot[]} */
     this.spots = marks.map((mark) => this.mark(mark));
     this.root.append(this.folds, this.places, this.cargo);
@@ -116,25 +120,26 @@ export class Drawing {
 
   /** @param {number} number */
   box(number) {
-    const { path, name, type, open, folds, unused } = this.boxes[number];
+    const { name, type, open, folds, unused } = this.boxes[number];
     const { left, right, top, bottom, rows } = this.frames[number];
     const rect = svg("rect", { x: left, y: top, width: right - left, height: bottom - top, rx: 6 });
     rect.setAttribute("class", `hookedu-model-frame${open ? " open" : ""}${unused ? " unused" : ""}`);
-    const group = svg("g", { "data-path": path }, rect);
     const first = { class: "hookedu-model-name" };
     if (open) {
-      group.append(svg("text", { x: left + 10, y: top + 16, ...first }, name));
-      group.append(svg("text", { x: left + 16 + name.length * LETTER, y: top + 16 }, type));
+      this.names.append(svg("text", { x: left + 10, y: top + 16, ...first }, name));
+      this.names.append(svg("text", { x: left + 16 + name.length * LETTER, y: top + 16 }, type));
     } else {
-      group.append(svg("text", { x: left + 12, y: 24, ...first }, name));
-      group.append(svg("text", { x: left + 12, y: 41 }, type));
+      this.names.append(svg("text", { x: left + 12, y: 24, ...first }, name));
+      this.names.append(svg("text", { x: left + 12, y: 41 }, type));
     }
     rows.forEach((row, index) => {
       const y = ROWS + ROW * index + 4;
-      group.append(svg("text", { x: left + 46, y, class: "hookedu-model-row" }, this.rowName(number, row)));
+      this.names.append(
+        svg("text", { x: left + 46, y, class: "hookedu-model-row" }, this.rowName(number, row)),
+      );
     });
     if (folds) this.folds.append(this.fold(number));
-    return group;
+    return rect;
   }
 
   /** What opens or closes a box. @param {number} number */
@@ -247,7 +252,10 @@ export class Drawing {
       group.classList.toggle("fired", fired(number));
       group.classList.toggle("now", number === now);
     });
-    if (now < 0) this.cargo.replaceChildren();
+    if (now < 0) {
+      this.cargo.replaceChildren();
+      this.leader.removeAttribute("d");
+    }
   }
 
   /**
@@ -270,9 +278,11 @@ export class Drawing {
       const style = number ? "" : "hookedu-model-name";
       return svg("text", { x: middle, y: top + 15 + 15 * number, class: style }, line);
     });
-    this.cargo.setAttribute("class", `hookedu-model-cargo ${forward ? "forward" : "backward"}`);
+    const way = forward ? "forward" : "backward";
+    this.leader.setAttribute("d", `M${middle} ${end}L${at[0]} ${at[1]}`);
+    this.leader.setAttribute("class", `hookedu-model-leader ${way}`);
+    this.cargo.setAttribute("class", `hookedu-model-cargo ${way}`);
     this.cargo.replaceChildren(
-      svg("path", { d: `M${middle} ${end}L${at[0]} ${at[1]}` }),
       svg("circle", { cx: at[0], cy: at[1], r: 4 }),
       svg("rect", { x: middle - wide / 2, y: top, width: wide, height: high, rx: 6 }),
       ...texts,
