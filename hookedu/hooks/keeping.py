@@ -57,6 +57,10 @@ class Keeper:
             return self._within_bounds(kept, kept if own else None)
         return self._within_bounds(tensor)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Case 22: the keeper of a copied recording keeps nothing more; a function may be one that cannot be pickled."""
+        return Keeper, (self.copy, self.device, self.max_bytes, None if callable(self.keep) else self.keep)
+
     def clear(self) -> None:
         """Count what is kept from zero again, after everything has been released."""
         self._held = 0

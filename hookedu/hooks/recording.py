@@ -27,6 +27,7 @@ the idea in twenty lines, without the cases of CASES.md:
 In this file the log is a mapping; in reading.py are `Layer` and `Call`, which look their values up in it.
 """
 
+import copy
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -43,6 +44,9 @@ class Recording(Log, Mapping[str, Layer]):
 
     A recording is a mapping from the names of the chosen layers, in the model's order, to `Layer` objects.
     Another name of the same module works, too; any other name raises KeyError with the closest ones.
+
+    A copy has the values and no hooks. `copy.deepcopy` leaves the model as it is, a file contains it; a plain dict is
+    what `torch.save(rec.activations, "activations.pt")` saves.
 
     Attributes
     ----------
@@ -79,6 +83,25 @@ class Recording(Log, Mapping[str, Layer]):
     # Two recordings are never the same one, however equal their layers; as a mapping they would be compared by these.
     __eq__ = object.__eq__
     __hash__ = object.__hash__  # pyright: ignore[reportAssignmentType]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return what a copy is made of (case 22): what was recorded, but nothing of the hooks that recorded it."""
+        self._ready()
+        names = ("_named", "_chosen", "_wants", "_keep", "_uncopied", "failed_at", "closed")
+        state = {name: vars(self)[name] for name in names} | {"events": [*self.events]}
+        return object.__new__, (Recording,), state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(state["_named"], state["_chosen"], state["_wants"], state["_keep"])
+        vars(self).update(state)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Recording":
+        make, (kind,), state = self.__reduce__()
+        memo[id(self)] = twin = make(kind)
+        # The modules of a model that is being copied itself are in `memo`; others stay the same ones.
+        modules = {id(module): module for module in self._named.values()}
+        twin.__setstate__(copy.deepcopy(state, modules | memo))
+        return twin
 
     def _ipython_key_completions_(self) -> list[str]:
         return [*self._chosen, *self._aliases]

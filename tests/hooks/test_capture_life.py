@@ -179,6 +179,37 @@ def test_case_22_copies_of_the_model_carry_no_live_recorder():
     gc.collect()
 
 
+@pytest.mark.parametrize("options", [{}, {"keep": lambda t: t.mean()}, {"keep": "stats"}, {"copy": False}])
+def test_case_22_a_copy_of_a_recording_has_its_values_and_no_hooks(options):
+    model, x = conv_relu(), images()
+    with record(model, nn.Module, inputs=True, gradients=True, **options) as rec:
+        model(x).sum().backward()
+        read = pickle.loads(pickle.dumps(rec))
+        model.last = model(x)  # with its graph, so that PyTorch refuses to deep-copy the model
+        rec.clear()
+        model(x).sum().backward()
+        twin = copy.deepcopy(rec)
+        model(x)
+    assert twin["0"].module is model[0] and read["0"].module is not model[0]
+    expected = str(rec["0"].calls[0].stats()), str(rec["3"].calls[0].stats("gradient"))
+    rec.close()
+    for one in (twin, read):
+        assert [*one] == ["", "0", "1", "2", "3"] and len(one["0"].calls) == 1
+        assert (str(one["0"].stats()), str(one["3"].stats("gradient"))) == expected
+        assert one.summary().rows
+
+
+def test_case_22_a_model_that_holds_its_recording_can_be_copied():
+    model = Holder(conv_relu())
+    model.rec = record(model, "child.0")
+    model(images())
+    for one in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+        one(images())
+        assert one.rec["child.0"].module is one.child[0] and len(one.rec["child.0"].calls) == 1
+        assert torch.equal(one.rec["child.0"].activation, model.rec["child.0"].activation)
+    model.rec.close()
+
+
 def test_case_23_the_same_place_again_replaces_the_earlier_recorder():
     model, x = conv_relu(), images()
     cell = compile("rec = record(model, ['0', '3'])\nmodel(x)", "<cell 7>", "exec")
