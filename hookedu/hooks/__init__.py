@@ -14,5 +14,5 @@ modules      names and selection of a model's modules
 tensors      tensors inside nested values, and summary statistics
 state        the state of single objects; running a model as its hooks need it
 
-CASES.md lists what record() does in each of 38 cases.
+CASES.md lists what record() does in each of 39 cases.
 """

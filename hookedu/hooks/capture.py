@@ -118,7 +118,7 @@ def record(
     ``RuntimeError`` with the reason: the layer never ran, ``backward`` was not called, the value was dropped.
     Reading a value of a layer with several calls raises ``ValueError``, which points to ``calls``.
 
-    What happens in 38 cases, such as in-place operations, shared modules and exceptions, is listed in
+    What happens in 39 cases, such as in-place operations, shared modules and exceptions, is listed in
     ``hookedu/hooks/CASES.md``.
 
     Examples

@@ -48,6 +48,7 @@ class Log:
         self._read = 0  # number of events of the log that are in the index
         self._backward_ran = False  # whether there is a gradient among those events
         self._uncopied: set[str] = set()  # layers with values that could not be copied
+        self._traced: set[str] = set()  # layers with calls that only went into a graph (case 39)
         self._handles: list[RemovableHandle] = []
         self._gradient_handles: list[RemovableHandle] = []
         self._leaves = WeakTensorKeyDictionary()  # case 33: a leaf that a layer returned -> its hook
@@ -79,6 +80,7 @@ class Log:
         self.events.clear()
         self._by_call.clear()
         self._uncopied.clear()
+        self._traced.clear()
         self._keep.clear()
         self._read, self._backward_ran, self.failed_at = 0, False, None
 

@@ -237,6 +237,8 @@ class Layer:
     def why_missed(self) -> Text:
         """Return why the module was never called, as far as the model's structure tells."""
         recording = self.recording
+        if self.name in recording._traced:
+            return TRACED.format(name=self.name or "(model)")
         return why_never_called(recording._named, self.module, self.name, recording.failed_at)
 
     def __repr__(self) -> str:
@@ -254,6 +256,7 @@ class Layer:
         dropped = any(isinstance(tensor, Stats) for tensor in tensors)
         why = "statistics only" if self.recording._keep.keep == "stats" else "values dropped: max_bytes"
         notes += [why] if dropped else []
+        notes += ["calls of a tracer left out"] if calls and self.name in self.recording._traced else []
         notes += ["could not be copied: later changes show"] if self.name in self.recording._uncopied else []
         return [
             self.name or "(model)",
@@ -274,6 +277,12 @@ def stats_of(tensor: torch.Tensor | Stats) -> Stats:
 SEVERAL_CALLS = Text(
     zh="`{name}` 被调用了 {n} 次：请选一次，例如 `.calls[0].{what}`",
     en="`{name}` was called {n} times: choose one, for example `.calls[0].{what}`",
+)
+TRACED = Text(
+    zh="`{name}` 只被追踪过（`torch.fx`、`torch.export` 或 `torch.jit.trace`）：钩子里的运算会进入追踪得到的图，"
+    "所以这样的调用不录制；请运行模型本身",
+    en="`{name}` was only traced (by `torch.fx`, `torch.export` or `torch.jit.trace`), and such calls are not recorded, as "
+    "what a hook does would become part of the graph: run the model itself",
 )
 NOT_ASKED_FOR = Text(
     zh="没有录制这一项：请用 `record(..., {option}=True)`",

@@ -87,7 +87,7 @@ class Recording(Log, Mapping[str, Layer]):
     def __reduce__(self) -> tuple[Any, ...]:
         """Return what a copy is made of (case 22): what was recorded, but nothing of the hooks that recorded it."""
         self._ready()
-        names = ("_named", "_chosen", "_wants", "_keep", "_uncopied", "failed_at", "closed")
+        names = ("_named", "_chosen", "_wants", "_keep", "_uncopied", "_traced", "failed_at", "closed")
         state = {name: vars(self)[name] for name in names} | {"events": [*self.events]}
         return object.__new__, (Recording,), state
 

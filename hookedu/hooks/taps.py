@@ -10,11 +10,23 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.fx import _symbolic_trace
 
 from hookedu.hooks.events import Event
 from hookedu.hooks.keeping import clone
 from hookedu.hooks.log import Log, Returned
 from hookedu.hooks.tensors import map_tensors, shape_of, tensors_in
+
+# Two of these names are newer than torch 2.6; the older one of `_fx_traces` had the meaning then that the newer one has.
+_fx_traces = getattr(_symbolic_trace, "is_fx_symbolic_tracing", _symbolic_trace.is_fx_tracing)
+_exports = getattr(torch.compiler, "is_exporting", torch.compiler.is_compiling)
+_jit_traces = torch._C._is_tracing
+_modes = torch._C._len_torch_function_stack
+
+
+def traced() -> bool:
+    """Check whether torch.fx, torch.export or torch.jit.trace is making a graph of what is being done now (case 39)."""
+    return _jit_traces() or _exports() or _fx_traces()
 
 
 class Tap:
@@ -52,7 +64,7 @@ class Tap:
 
     def before(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         recorder = self.recorder
-        if recorder is None:
+        if recorder is None or traced():
             return
         log, call = recorder.events, next(self.calls)
         if recorder._wants["inputs"]:
@@ -61,11 +73,16 @@ class Tap:
 
     def after(self, module: nn.Module, args: tuple[Any, ...], output: Any) -> None:
         log = self.outputs_log
-        if log is not None and output.__class__ is Tensor:  # by far the most frequent case, hence a fast path
+        # By far the most frequent case, hence a fast path. Where torch.fx traces with tensors, there is a mode.
+        fast = log is not None and output.__class__ is Tensor
+        if fast and not (_modes() or _jit_traces() or _exports()):
             log.append(Event(len(log), "forward", self.name, next(self.calls), self.keep(output)))
             return
         recorder = self.recorder
         if recorder is None:
+            return
+        if traced():
+            recorder._traced.add(self.name)
             return
         log = recorder.events
         call = self.running.pop(id(sys._getframe(1)), None)

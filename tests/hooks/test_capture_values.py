@@ -1,4 +1,4 @@
-"""record() on values and tensors that few models have: more of case 34 of hookedu/hooks/CASES.md."""
+"""record() on values and tensors that few models have: case 39 and more of case 34 of hookedu/hooks/CASES.md."""
 
 import functools
 from array import array
@@ -12,10 +12,11 @@ import pytest
 import torch
 from torch import nn
 from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.fx.experimental.proxy_tensor import make_fx
 from torch.masked import masked_tensor
 
 from hookedu import diagnose, record, timeline
-from tests.hooks.capture_models import Passes
+from tests.hooks.capture_models import Passes, net
 
 
 class Step:
@@ -180,3 +181,39 @@ def test_what_the_user_s_own_function_raises_passes():
     model = nn.Sequential(nn.Linear(2, 2))
     with pytest.raises(ZeroDivisionError), record(model, "0", keep=lambda tensor: 1 / 0):
         model(torch.ones(1, 2))
+
+
+class EveryLayer(torch.fx.Tracer):
+    """Goes into the layers of PyTorch as well."""
+
+    def is_leaf_module(self, m, module_qualified_name):
+        return False
+
+
+TRACERS = {
+    "torch.fx": lambda model, x: EveryLayer().trace(model),
+    "make_fx": lambda model, x: make_fx(model)(x).graph,
+    "make_fx of operators": lambda model, x: make_fx(model, pre_dispatch=True)(x).graph,
+    "torch.export": lambda model, x: torch.export.export(model, (x,)).graph,
+    "torch.export, strict": lambda model, x: torch.export.export(model, (x,), strict=True).graph,
+    "torch.jit": lambda model, x: torch.jit.trace(model, x, check_trace=False).code,
+}
+OPTIONS = [{}, {"inputs": True, "gradients": True}, {"keep": "stats"}, {"copy": False}]
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+class TestCase39ATracerRunsTheModel:
+    @pytest.mark.parametrize("how", TRACERS)
+    @pytest.mark.parametrize("options", OPTIONS, ids=str)
+    def test_its_graph_is_the_one_without_a_recorder(self, how, options):
+        trace, model, x = TRACERS[how], net(), torch.ones(2, 3)
+        expected = str(trace(model, x))
+        with record(model, "*", **options) as rec:
+            assert str(trace(model, x)) == expected
+            if "strict" not in how:  # there not even a note of it remains
+                assert "only traced" in rec.missed["0"].en
+                with pytest.raises(RuntimeError, match="only traced"):
+                    _ = rec["0"].activation
+            model(x)
+        assert not rec.missed and len(rec["0"].calls) == 1
+        assert "calls of a tracer left out" in str(rec["0"]) or "strict" in how
