@@ -7,6 +7,7 @@ import inspect
 import os
 import pickle
 from collections.abc import Iterator
+from contextvars import copy_context
 from dataclasses import dataclass
 from typing import Any
 
@@ -141,8 +142,9 @@ def diagnose(model: nn.Module, *inputs: Any, **kwargs: Any) -> Findings:
     return; only if that makes the model raise, it runs again without. What it raises then is propagated.
 
     Afterwards everything is as it was: parameters, buffers, gradients, modes and hooks; tensors, arrays, containers,
-    attributes and variables that the hooks can reach; the RNGs of Python, NumPy and PyTorch. What hooks have printed or
-    written to files stays, and ``notes`` names files and iterators within reach of the hooks.
+    attributes and variables that the model or the hooks can reach; context variables; the RNGs of Python, NumPy and
+    PyTorch. What has been printed or written to files stays. ``notes`` names files and iterators within reach, and an
+    ``lru_cache`` that was in use and has got new entries.
 
     Examples
     --------
@@ -165,21 +167,22 @@ def diagnose(model: nn.Module, *inputs: Any, **kwargs: Any) -> Findings:
     everyone = list_hooks(model)
     hooks = [hook for hook in everyone if hook.owner not in ("torch", "hookedu")]
     users = [hook for hook in hooks if hook.owner == "user"]
-    recorders = [hook.callable for hook in everyone if hook.owner == "hookedu"]
+    ours = [hook for hook in everyone if hook.owner == "hookedu"]
     runs = bool(inputs or kwargs)
-    # What the model itself can reach is not the hooks' doing.
-    reach = Reach(inner, [*recorders, inputs, kwargs], [hook.callable for hook in hooks], copies=runs)
+    # What the model itself can reach is not the hooks' doing. Variables that its classes use may be, hence these come last.
+    roots = [*(hook.callable for hook in hooks), *map(type, inner.modules())]
+    reach = Reach(inner, [inputs, kwargs], roots, copies=runs)
     found = [*_registered_twice(hooks), *_blocking_pickle(users)]
     found += [("global_leftover", hook, {}) for hook in users if hook.path is None]
     kept = {hook: reach.attached(n) for n, hook in enumerate(hooks)}
     graphs = {hook: {"tensors": tensors} for hook, tensors in kept.items() if tensors}
-    watch = Watch(inner, hooks)
+    watch = Watch(inner, hooks, ours)
     with contextlib.ExitStack() as stack:
         if runs:
             stack.enter_context(restored())
             stack.callback(reach.restore)
             stack.callback(watch.memory.before.restore)
-            watch.run(model, inner, inputs, kwargs)
+            copy_context().run(watch.run, model, inner, inputs, kwargs)
             found += _by_running(watch, inner)
             graphs = {hook: seen for (id, hook), seen in watch.does.items() if id == "holds_graph"} | graphs
         found += [("holds_graph", hook, seen) for hook, seen in graphs.items()]

@@ -8,6 +8,7 @@ import sys
 import types
 import weakref
 from collections.abc import Callable, Iterable, Iterator
+from contextvars import ContextVar
 from io import IOBase
 from typing import Any
 
@@ -149,6 +150,10 @@ class Reach(Snapshot):
             return [item.__self__, getattr(item, "__func__", None)]
         if issubclass(kind, functools.partial):
             return [item.func, item.args, item.keywords]
+        if issubclass(kind, functools._lru_cache_wrapper):
+            return self._cache(item) if owner_of(item) == "user" else []
+        if issubclass(kind, ContextVar):  # the run has bindings of its own, but not what they hold
+            return [item.get(None)]
         if issubclass(kind, types.FunctionType):
             return self._function(item) if item is self._root or owner_of(item) == "user" else []
         if issubclass(kind, type):
@@ -170,6 +175,20 @@ class Reach(Snapshot):
         if issubclass(type(box), CONTAINERS):
             return self._container(box)
         return [*box] if issubclass(type(box), tuple | frozenset) else []
+
+    def _cache(self, function: Any) -> list[Any]:
+        """Note the state of a function with an `lru_cache`, which can be emptied and otherwise not be changed."""
+        before = function.cache_info()
+
+        def undo() -> None:
+            if function.cache_info().misses > before.misses:
+                if before.currsize:
+                    self.unrestorable["lru_cache"] = None
+                else:
+                    function.cache_clear()
+
+        self._note(function, undo)
+        return [function.__wrapped__]
 
     def _weak(self, box: Any) -> list[Any]:
         """Note the items of a dict that does not keep its keys or its values alive; return what it does keep."""

@@ -25,6 +25,7 @@ import itertools
 import textwrap
 import warnings
 from collections.abc import Callable, Iterable, Iterator
+from contextvars import copy_context
 from typing import Any
 
 import torch
@@ -94,8 +95,9 @@ def timeline(
 
     The model runs as ``model(*inputs, **kwargs)`` in its present training modes; compiled models run
     uncompiled. Afterwards its parameters, buffers, gradients, attributes and hooks and the RNGs of Python,
-    NumPy and PyTorch are as they were, and so are the objects that it holds, such as a cache or an optimizer; a
-    lazy module is uninitialised again. If no output requires a gradient, there is no backward pass.
+    NumPy and PyTorch are as they were, and so are the objects that it holds, such as a cache or an optimizer, and
+    context variables; a lazy module is uninitialised again. If no output requires a gradient, there is no backward
+    pass.
 
     Parameters
     ----------
@@ -169,7 +171,7 @@ def timeline(
     notes = [SCRIPTED.format(names=", ".join(scripted))] if scripted else []
     run = _Run(values, full_backward=True)
     try:
-        run.take(inner, chosen, compiled, loss, inputs, kwargs)
+        copy_context().run(run.take, inner, chosen, compiled, loss, inputs, kwargs)
         run.events.note = _joined(notes + run.notes())
         return run.events
     except Exception as error:
@@ -179,7 +181,7 @@ def timeline(
         reason = str(error)
     # Once more without the hooks that may have been refused. If they were not the reason, it raises again.
     run = _Run(values, full_backward=False)
-    run.take(inner, chosen, compiled, loss, inputs, kwargs)
+    copy_context().run(run.take, inner, chosen, compiled, loss, inputs, kwargs)
     in_place = "is a view and is being modified inplace" in reason
     refused = REFUSED.format(error=textwrap.shorten(reason, 90, placeholder=" …"))
     run.events.note = _joined([IN_PLACE if in_place else refused, *notes, *run.notes()])

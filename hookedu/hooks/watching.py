@@ -61,7 +61,8 @@ def as_code(error: Exception) -> str:
 class Watch:
     """Wrappers around the hooks of a model. They call each hook and note what it does."""
 
-    def __init__(self, model: nn.Module, hooks: list[Hook]) -> None:
+    def __init__(self, model: nn.Module, hooks: list[Hook], silenced: list[Hook]) -> None:
+        self.silenced = silenced  # these see nothing of the runs
         self.hooks = [hook for hook in hooks if kind_of(hook) in _WATCHED]
         # What was seen: (id of a finding, hook) -> what the message says besides.
         self.does: dict[tuple[str, Hook], dict[str, Any]] = {}
@@ -104,8 +105,11 @@ class Watch:
     @contextlib.contextmanager
     def _in_place_of_hooks(self) -> Iterator[contextlib.ExitStack]:
         """Replace each hook by its wrapper within a context."""
-        tables = {id(table): (table, dict(table)) for hook in self.hooks for table in hook._tables}
+        both = [*self.hooks, *self.silenced]
+        tables = {id(table): (table, dict(table)) for hook in both for table in hook._tables}
         try:
+            for hook in self.silenced:
+                hook._tables[0][hook.id] = _nothing
             for hook in self.hooks:
                 hook._tables[0][hook.id] = functools.partial(self._call, hook)
             with contextlib.ExitStack() as stack:
@@ -274,6 +278,10 @@ class Watch:
             if one.place.storage in self.memory.new:
                 runs.setdefault(one.place.storage, one.run)
         return len({*runs.values()}) == self._run + 1 > 1
+
+
+def _nothing(*args: Any) -> None:
+    """Be a hook that does nothing."""
 
 
 def _weights(head: torch.Tensor) -> torch.Tensor:

@@ -3,6 +3,7 @@
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from contextvars import copy_context
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -80,7 +81,7 @@ class Runs:
                 return self._recordings[key]
         if gradients and name not in self._rows:
             self.recording(layer, name, False)  # a run of its own for `rows`
-        recording = self._run(layer, name, gradients)
+        recording = copy_context().run(self._run, layer, name, gradients)
         self._recordings[layer if len(recording) == 1 else None, name, gradients] = recording
         while len(self._recordings) > 1 and (
             len(self._recordings) > _KEPT or sum(r.nbytes for r in self._recordings.values()) > _KEPT_BYTES

@@ -1,8 +1,10 @@
 """A run for looking on leaves the objects that a model holds as they were: caches, counters, optimizers."""
 
+import functools
 import itertools
 import math
 from collections import Counter, deque
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from weakref import WeakKeyDictionary, WeakValueDictionary
@@ -221,3 +223,48 @@ def test_dicts_with_weak_references():
     assert "holds_graph" in [finding.id for finding in diagnose(model)]
     diagnose(model, torch.ones(1, 2))
     assert by_layer[layer] is kept and by_name["last"] is layer
+
+
+STEP, LAST, SEEN = ContextVar("step", default=0), ContextVar("last"), ContextVar("seen")
+
+
+@functools.lru_cache
+def positions(n: int) -> torch.Tensor:
+    return torch.arange(n)
+
+
+class Steps(nn.Linear):
+    """Counts its calls in a context variable, keeps two things in others and its positions in a cache."""
+
+    def forward(self, x):
+        STEP.set(STEP.get() + 1)
+        LAST.set(x)
+        SEEN.get().append(x)
+        return super().forward(x) + positions(len(x)).unsqueeze(1)
+
+
+@pytest.fixture
+def model():
+    """Return a model whose two variables have values already, and whose cache is empty."""
+    positions.cache_clear()
+    token = SEEN.set([])
+    yield Steps(2, 2)
+    SEEN.reset(token)
+
+
+@LOOKS
+def test_context_variables_have_the_values_that_they_had(look, model):
+    look(model, torch.ones(3, 2))
+    assert STEP.get() == 0 and LAST.get(None) is None
+
+
+def test_a_diagnosis_puts_back_what_variables_of_the_model_hold(model):
+    diagnosed(model, torch.ones(3, 2))
+    assert SEEN.get() == [] and positions.cache_info().currsize == 0
+
+
+def test_a_diagnosis_says_that_a_cache_in_use_has_got_more(model):
+    positions(1)
+    assert diagnose(model, torch.ones(1, 2)).notes == []
+    (note,) = diagnose(model, torch.ones(2, 2)).notes
+    assert note.en.endswith(": lru_cache")
