@@ -13,6 +13,8 @@ from hookedu.hooks.events import Event
 from hookedu.hooks.keeping import Keeper
 from hookedu.language import Text
 
+LATER = -1  # the order of an event before `Log.events` numbers it
+
 
 @dataclass(slots=True)
 class Returned(Event):
@@ -36,7 +38,7 @@ class Log:
         wants: dict[str, bool],
         keep: Keeper,
     ) -> None:
-        self.events: list[Event] = []
+        self._log: list[Event] = []
         self.failed_at: str | None = None
         self.closed = False
         self._named, self._chosen, self._wants, self._keep = named, chosen, wants, keep
@@ -46,6 +48,7 @@ class Log:
         # reference cycle would keep the tensors alive until Python's garbage collector runs.
         self._by_call: dict[str, dict[int, list[Event]]] = {}
         self._read = 0  # number of events of the log that are in the index
+        self._numbered = 0  # number of events that know their position
         self._backward_ran = False  # whether there is a gradient among those events
         self._uncopied: set[str] = set()  # layers with values that could not be copied
         self._traced: set[str] = set()  # layers with calls that only went into a graph (case 39)
@@ -54,6 +57,15 @@ class Log:
         self._leaves = WeakTensorKeyDictionary()  # case 33: a leaf that a layer returned -> its hook
         self._compile_again: Callable[[], object] = lambda: None
 
+    @property
+    def events(self) -> list[Event]:
+        """The log, in the order in which the hooks fired."""
+        # Case 38: while other threads run the model, a hook does not know at which position its event will be.
+        for order in range(self._numbered, len(self._log)):
+            self._log[order].order = order
+            self._numbered = order + 1
+        return self._log
+
     def _calls_of(self, name: str) -> dict[int, list[Event]]:
         """Bring the index up to date and return the events of one layer, by call index."""
         if self.closed:
@@ -61,7 +73,7 @@ class Log:
         for event in self.events[self._read :]:
             self._by_call.setdefault(event.path, {}).setdefault(event.call, []).append(event)
             self._backward_ran |= event.kind == "output_grad"
-        self._read = len(self.events)
+            self._read += 1
         return self._by_call.get(name, {})
 
     def _ready(self) -> None:
@@ -82,7 +94,8 @@ class Log:
         self._uncopied.clear()
         self._traced.clear()
         self._keep.clear()
-        self._read, self._backward_ran, self.failed_at = 0, False, None
+        self._read = self._numbered = 0
+        self._backward_ran, self.failed_at = False, None
 
 
 CLOSED = Text(

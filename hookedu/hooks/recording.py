@@ -88,7 +88,7 @@ class Recording(Log, Mapping[str, Layer]):
         """Return what a copy is made of (case 22): what was recorded, but nothing of the hooks that recorded it."""
         self._ready()
         names = ("_named", "_chosen", "_wants", "_keep", "_uncopied", "_traced", "failed_at", "closed")
-        state = {name: vars(self)[name] for name in names} | {"events": [*self.events]}
+        state = {name: vars(self)[name] for name in names} | {"_log": [*self.events]}
         return object.__new__, (Recording,), state
 
     def __setstate__(self, state: dict[str, Any]) -> None:

@@ -14,7 +14,7 @@ from torch.fx import _symbolic_trace
 
 from hookedu.hooks.events import Event
 from hookedu.hooks.keeping import clone
-from hookedu.hooks.log import Log, Returned
+from hookedu.hooks.log import LATER, Log, Returned
 from hookedu.hooks.tensors import map_tensors, shape_of, tensors_in
 
 # Two of these names are newer than torch 2.6; the older one of `_fx_traces` had the meaning then that the newer one has.
@@ -48,7 +48,7 @@ class Tap:
         if recorder is not None:
             self.keep = clone if recorder._keep.plain else partial(_kept, recorder, name)
             if recorder._only_outputs and not counts_starts:
-                self.outputs_log = recorder.events
+                self.outputs_log = recorder._log
         self.restart()
 
     def restart(self) -> None:
@@ -66,17 +66,16 @@ class Tap:
         recorder = self.recorder
         if recorder is None or traced():
             return
-        log, call = recorder.events, next(self.calls)
+        log, call = recorder._log, next(self.calls)
         if recorder._wants["inputs"]:
-            log.append(Event(len(log), "forward_pre", self.name, call, self._kept(recorder, (args, kwargs))))
+            log.append(Event(LATER, "forward_pre", self.name, call, self._kept(recorder, (args, kwargs))))
         self.running[id(sys._getframe(1))] = call
 
     def after(self, module: nn.Module, args: tuple[Any, ...], output: Any) -> None:
         log = self.outputs_log
         # By far the most frequent case, hence a fast path. Where torch.fx traces with tensors, there is a mode.
-        fast = log is not None and output.__class__ is Tensor
-        if fast and not (_modes() or _jit_traces() or _exports()):
-            log.append(Event(len(log), "forward", self.name, next(self.calls), self.keep(output)))
+        if log is not None and output.__class__ is Tensor and not (_modes() or _jit_traces() or _exports()):
+            log.append(Event(LATER, "forward", self.name, next(self.calls), self.keep(output)))
             return
         recorder = self.recorder
         if recorder is None:
@@ -84,14 +83,14 @@ class Tap:
         if traced():
             recorder._traced.add(self.name)
             return
-        log = recorder.events
+        log = recorder._log
         call = self.running.pop(id(sys._getframe(1)), None)
         call = next(self.calls) if call is None else call
         make = Returned if recorder._wants["gradients"] else Event
         if recorder._wants["outputs"]:  # case 7: outputs may be nested
-            event = make(len(log), "forward", self.name, call, self._kept(recorder, output))
+            event = make(LATER, "forward", self.name, call, self._kept(recorder, output))
         else:
-            event = make(len(log), "forward", self.name, call, None, shape_of(output))
+            event = make(LATER, "forward", self.name, call, None, shape_of(output))
         log.append(event)
         if isinstance(event, Returned):
             self._watch_gradients(recorder, event, output)
@@ -165,12 +164,12 @@ class _GradientHook:
     def __call__(self, grad: Tensor | None) -> None:
         if grad is None:  # a later autograd function has returned no gradient for this tensor
             return
-        log = self.recorder.events
+        log = self.recorder._log
         if self.last is not None:  # case 5: the gradient of the last of several backward passes is kept
             self.last.size, self.last.value = self.last.shape, None
         # A copy: autograd may pass the same tensor to other hooks, which may change it in place.
         self.last = Event(
-            len(log),
+            LATER,
             "output_grad",
             self.name,
             self.call,

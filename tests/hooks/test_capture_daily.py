@@ -186,6 +186,30 @@ def test_case_38_calls_are_paired_by_thread():
     assert [call.activation / call.input[0] for call in rec[""].calls] == [10, 10]
 
 
+def test_case_38_events_of_several_threads_are_numbered_by_their_position():
+    """The first module waits while it is copied, as a large tensor does, until the other thread has logged an event."""
+
+    def keep(tensor):
+        if tensor.item() == 1:
+            waiting.set()
+            second_done.wait(10)
+        return tensor.item()
+
+    def second():
+        waiting.wait(10)
+        model(torch.tensor(2.0))
+        second_done.set()
+
+    waiting, second_done, model = threading.Event(), threading.Event(), nn.Identity()
+    thread = threading.Thread(target=second)
+    thread.start()
+    with record(model, "", keep=keep) as rec:
+        model(torch.tensor(1.0))
+        thread.join()
+    assert [event.value for event in rec.events] == [2, 1]
+    assert [event.order for event in rec.events] == [0, 1]
+
+
 def test_case_38_recorders_of_two_threads_at_one_line_do_not_end_one_another():
     model, made = net(), []
 
