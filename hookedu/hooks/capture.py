@@ -77,7 +77,7 @@ def record(
     keep : callable or "stats", optional
         What to keep of each tensor: a function that gets it, detached, and returns what is kept in its place,
         such as ``lambda t: t[:, -1]``, ``lambda t: t.mean(dim=0)`` or ``lambda t: t.norm().item()``. A view is
-        copied. What the function raises passes through the model's forward. ``"stats"`` keeps the statistics
+        copied, also within a tuple, list or dict. What the function raises passes through the model's forward. ``"stats"`` keeps the statistics
         alone (those of small tensors are computed together, so that up to 256 KB of copies wait for theirs).
         Layers with several calls merge theirs: ``rec[name].stats()`` covers all batches since ``clear()``.
 

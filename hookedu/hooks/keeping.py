@@ -3,12 +3,14 @@
 import warnings
 from collections.abc import Callable
 from contextlib import nullcontext
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from hookedu.hooks.stats import Stats, Waiting
+from hookedu.hooks.tensors import map_tensors
 from hookedu.language import Text
 
 
@@ -51,10 +53,9 @@ class Keeper:
             # Entering no_grad() once more would cost as much as the mean of a small tensor.
             with torch.no_grad() if torch.is_grad_enabled() else nullcontext():
                 kept = self.keep(tensor.detach())
-            if not isinstance(kept, Tensor):
+            if kept is None or isinstance(kept, int | float | str):
                 return kept
-            own = self.device is None and not _may_share(kept, tensor)
-            return self._within_bounds(kept, kept if own else None)
+            return map_tensors(partial(self._own, tensor), kept, arrays=True)
         return self._within_bounds(tensor)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -70,6 +71,12 @@ class Keeper:
     def overwritten(self, alias: Tensor) -> bool:
         """Check whether an in-place operation has changed an alias (copy=False) since its hook ran."""
         return id(alias) in self._versions and self._versions[id(alias)] != alias._version
+
+    def _own(self, tensor: Tensor, kept: Tensor) -> Tensor | Stats:
+        """Keep a tensor that the user's function has made of another one; a view is copied."""
+        kept = kept.detach() if kept.requires_grad else kept
+        own = self.device is None and not _may_share(kept, tensor)
+        return self._within_bounds(kept, kept if own else None)
 
     def _within_bounds(self, tensor: Tensor, own: Tensor | None = None) -> Tensor | Stats:
         """Keep a tensor, or `own` in its place if that is a copy already; past `max_bytes` only statistics."""

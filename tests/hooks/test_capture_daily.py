@@ -34,6 +34,16 @@ class TestCase36WhatIsKept:
         assert kept.untyped_storage().nbytes() == 16 and not kept.requires_grad
         assert (kept < 0).all(), "the later ReLU in place does not show"
 
+    @pytest.mark.parametrize("make", [lambda t: (t[0],), lambda t: {"row": t[0]}, lambda t: t[0].numpy()])
+    def test_a_view_is_copied_wherever_it_is(self, make):
+        model = nn.Sequential(nn.Linear(3, 4), nn.ReLU(inplace=True))
+        nn.init.constant_(model[0].bias, -9)
+        with record(model, "0", keep=make) as rec:
+            model(torch.randn(2, 3))
+        kept = rec["0"].activation
+        (row,) = kept if isinstance(kept, tuple) else kept.values() if isinstance(kept, dict) else [kept]
+        assert (row < 0).all(), "the later ReLU in place does not show"
+
     def test_numbers_may_be_kept_and_structures_stay(self):
         model = nn.LSTM(2, 3)
         with record(model, "", keep=lambda t: t.norm().item(), gradients=True) as rec:
