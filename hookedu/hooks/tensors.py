@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
-from torch._C._functorch import is_functorch_wrapped_tensor
+from torch._C._functorch import is_functorch_wrapped_tensor, is_legacy_batchedtensor
 
 
 class Placeholder:
@@ -339,7 +339,7 @@ def dense_parts(tensor: torch.Tensor) -> list[torch.Tensor]:
     """Return the tensors that own the storage: of a sparse tensor its indices and values, of an opaque one none."""
     if tensor.is_nested and tensor.layout is not torch.strided:
         return [tensor.values()]
-    if tensor.is_mkldnn or is_functorch_wrapped_tensor(tensor):
+    if tensor.is_mkldnn or is_functorch_wrapped_tensor(tensor) or is_legacy_batchedtensor(tensor):
         return []  # a format of another library; a wrapper of vmap, grad or jvp, which owns nothing itself
     if tensor.layout is torch.sparse_coo:
         return [tensor._indices(), tensor._values()]

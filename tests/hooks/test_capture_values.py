@@ -183,6 +183,13 @@ def test_what_the_user_s_own_function_raises_passes():
         model(torch.ones(1, 2))
 
 
+def test_gradients_in_batches_of_the_older_vmap():
+    model, x = net(), torch.ones(1, 3, requires_grad=True)
+    with record(model, "*", gradients=True) as rec:
+        torch.autograd.grad(model(x), x, torch.eye(2).view(2, 1, 2), is_grads_batched=True)
+    assert rec.nbytes == 4 * (4 + 4 + 2) and "Linear" in str(rec.summary())
+
+
 class EveryLayer(torch.fx.Tracer):
     """Goes into the layers of PyTorch as well."""
 
