@@ -111,11 +111,9 @@ class Snapshot:
         def undo() -> None:
             if type(module) is not kind:
                 module.__class__ = kind
-            if [*parameters.keys()] != [*names]:  # a scripted module has them in something else than a dict
-                # FSDP swaps parameters and keeps account of which are in place, so only their names are put back.
-                now = {name: parameters.get(name, parameter) for name, parameter in names.items()}
-                parameters.clear()
-                parameters.update(now)
+            if isinstance(parameters, dict):  # those of a scripted module are in something else
+                now = {name: _unless_swapped(parameters.get(name), before) for name, before in names.items()}
+                _refill(dict, parameters, _flat(dict, now))
 
         self._note(module, undo)
         self._seen[id(parameters)] = parameters
@@ -173,6 +171,15 @@ class Snapshot:
             self._note(array, functools.partial(array.__setitem__, whole, copy.copy(array)))
         else:
             self.unrestorable[type(array).__name__] = None
+
+
+def _unless_swapped(now: Any, before: Any) -> Any:
+    """Return a parameter from before a run, or the present one if FSDP has swapped it, which keeps account of that.
+
+    FSDP has a parameter of another type for each state.
+    """
+    swapped = now is not None and before is not None and type(now) is not type(before)
+    return now if swapped else before
 
 
 def is_numbers(kind: type) -> bool:

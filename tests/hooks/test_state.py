@@ -266,3 +266,17 @@ def test_a_scripted_part():
     with restored(model), torch.no_grad():
         model[1].weight.add_(1)
     assert torch.equal(model[1].weight, weight)
+
+
+def test_parameters_that_forward_replaces():
+    class Replaces(nn.Linear):
+        def forward(self, x):
+            self.weight = nn.Parameter(self.weight * 2)
+            self.bias = nn.Parameter(torch.ones(2))
+            return super().forward(x)
+
+    model = Replaces(2, 2, bias=False)
+    weight = model.weight
+    with restored(model):
+        model(torch.ones(1, 2))
+    assert model.weight is weight and model.bias is None
