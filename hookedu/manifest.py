@@ -16,14 +16,14 @@ def given(folder: Path) -> dict[str, Any]:
     """Return what was noted of each file that was put into the folder, by name; {} if there is no record."""
     try:
         known = json.loads((folder / _RECORD).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     return known if isinstance(known, dict) else {}
 
 
 def remember(folder: Path, files: dict[str, Any]) -> None:
     """Save the notes for `given` to return; raise OSError if the folder cannot be written to."""
-    (folder / _RECORD).write_text(json.dumps(files, indent=1), encoding="utf-8")
+    (folder / _RECORD).write_text(json.dumps(files), encoding="utf-8")
 
 
 def digest(content: bytes) -> str:

@@ -9,6 +9,7 @@ import json
 import os
 import platform
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,12 @@ _UNKNOWN = Text(
     zh="{file} 原样保留：它不是这个版本的课程发的，看不出你改了哪里。想要现在的这一课，把它改个名字，再运行一次。",
     en="{file} stays as it is: it was not handed out by this version of the course, so nobody can tell what you changed. For "
     "the lesson as it is now, rename the file and run this again.",
+)
+
+
+_DAMAGED = Text(
+    zh="{file} 坏了，读不出来，所以改名为 {aside} 留着，一个字节都没动；原来的位置放了新的一课。",
+    en="{file} is damaged and cannot be read. It is kept, to the byte, as {aside}, and the lesson has been handed out anew.",
 )
 
 
@@ -94,13 +101,14 @@ def _hand_out(lesson: Lesson, path: Path, given: dict[str, Any], language: str) 
     """Write one lesson, or bring the learner's copy up to date; return what to say about it."""
     new = _for_this_machine(_read(lesson.notebook))
     before, now = given.get(path.name), base_of(new)
-    if not path.exists():
+    mine = _copy(path)
+    if not mine:
+        aside = _put_aside(path) if os.path.lexists(path) else None
         write(path, in_language(new, language))
         given[path.name] = now
-        return []
-    mine = readable(path.read_bytes())
-    base = _known(mine, before, path) if mine else {}
-    if not mine or not base:
+        return [_DAMAGED.format(file=path.name, aside=aside.name)] if aside else []
+    base = _known(mine, before, path)
+    if not base:
         return [_UNKNOWN.format(file=path.name)]
     result = merged(mine, base, new, language)
     if result.notebook != mine:
@@ -112,9 +120,25 @@ def _hand_out(lesson: Lesson, path: Path, given: dict[str, Any], language: str) 
     return [says.format(file=path.name, kept=result.kept, offered=result.offered)]
 
 
+def _copy(path: Path) -> Notebook | None:
+    """Return the learner's copy; None if there is none, or none that can be read."""
+    try:
+        return readable(path.read_bytes())
+    except OSError:
+        return None
+
+
+def _put_aside(path: Path) -> Path:
+    """Rename a file that cannot be read, so that nothing in it is lost, and return its new path."""
+    names = (f"{path.stem}-damaged{n}{path.suffix}" for n in ("", *range(2, 1_000_000)))
+    aside = next(other for name in names if not os.path.lexists(other := path.with_name(name)))
+    path.rename(aside)
+    return aside
+
+
 def _known(mine: Notebook, before: Any, path: Path) -> Base:
     """Return what was handed out; {} if that is not known."""
-    if isinstance(before, dict):
+    if isinstance(before, dict) and before and all(isinstance(entry, dict) for entry in before.values()):
         return before
     if before == manifest.digest(path.read_bytes()):  # as an earlier version of hookedu recorded it
         return base_of(mine)
@@ -126,21 +150,53 @@ def _read(path: Path) -> Notebook:
 
 
 def readable(data: bytes) -> Notebook | None:
-    """Return a learner's notebook, or None for anything else."""
+    """Return a learner's notebook without those parts that are not of the kind they should be, or None for anything else.
+
+    The kind and the source of a cell, which are the learner's own work, are never left out.
+    """
     try:
         notebook = json.loads(data)
-        if notebook["nbformat"] != 4 or not isinstance(notebook["metadata"], dict):
+        cells = notebook["cells"]
+        if notebook["nbformat"] != 4 or not isinstance(cells, list):
             return None
-        for cell in notebook["cells"]:
-            source = cell["source"]
-            lines = [source] if isinstance(source, str) else source
-            if not isinstance(cell["metadata"], dict) or not isinstance(cell["cell_type"], str):
-                return None
-            if not all(isinstance(line, str) for line in lines):
-                return None
-    except (ValueError, TypeError, KeyError):
+        if not all(isinstance(cell["cell_type"], str) and _is_text(cell["source"]) for cell in cells):
+            return None
+    except (ValueError, TypeError, KeyError, RecursionError):
         return None
-    return notebook
+    return _sound(notebook, _NOTEBOOK) | {"cells": [_sound(cell, _CELL) for cell in cells]}
+
+
+def _is_text(source: Any) -> bool:
+    return isinstance(source, str) or (
+        isinstance(source, list) and all(isinstance(line, str) for line in source)
+    )
+
+
+def _are_texts(variants: Any) -> bool:
+    return isinstance(variants, dict) and all(map(_is_text, variants.values()))
+
+
+# The kinds that are relied on, here and in `merging`, `cells` and `stale_widgets`.
+_Kinds = dict[str, "type | Callable[[Any], bool] | _Kinds"]
+_NOTEBOOK: _Kinds = {"nbformat_minor": int, "metadata": {"kernelspec": {"name": str}}}
+_CELL: _Kinds = {
+    "id": str,
+    "metadata": {"nbgrader": {"grade_id": str}, "hookedu": {"languages": _are_texts}},
+    "outputs": list,
+}
+
+
+def _sound(node: dict[str, Any], kinds: _Kinds) -> dict[str, Any]:
+    """Return a JSON object without the values that are not of these kinds; one of a notebook's always has `metadata`."""
+    made: dict[str, Any] = {"metadata": {}} if "metadata" in kinds else {}
+    for key, value in node.items():
+        kind = kinds.get(key, object)
+        if isinstance(kind, dict):
+            if isinstance(value, dict):
+                made[key] = _sound(value, kind)
+        elif isinstance(value, kind) if isinstance(kind, type) else kind(value):
+            made[key] = value
+    return made
 
 
 def _for_this_machine(notebook: Notebook) -> Notebook:
@@ -158,8 +214,11 @@ def _as_bytes(notebook: Notebook) -> bytes:
     """Return a notebook as Jupyter writes it: saving an untouched one changes no byte."""
     try:
         return (json.dumps(notebook, ensure_ascii=False, indent=1, sort_keys=True) + "\n").encode()
-    except UnicodeEncodeError:  # half a surrogate pair, which JSON can hold and UTF-8 cannot
-        return json.dumps(notebook, indent=1, sort_keys=True).encode()
+    except (
+        UnicodeEncodeError,
+        RecursionError,
+    ):  # half a surrogate pair; lists in lists, which the indenting recurses into
+        return json.dumps(notebook, sort_keys=True).encode()
 
 
 def write(path: Path, notebook: Notebook) -> None:
@@ -185,5 +244,5 @@ def _is_trusted(data: bytes) -> bool:
 
     try:
         return NotebookNotary().check_signature(nbformat.reads(data.decode(), as_version=4))
-    except (ValueError, AttributeError, KeyError, TypeError):  # damaged, or text that cannot be signed
+    except Exception:  # nbformat raises errors of many kinds for what is damaged or cannot be signed
         return False

@@ -42,7 +42,7 @@ def _outputs(cell: dict[str, Any]) -> list[Any]:
 
 
 def _is_widget(output: Any) -> bool:
-    return isinstance(output, dict) and _VIEW in (output.get("data") or ())
+    return isinstance(output, dict) and isinstance(data := output.get("data"), dict) and _VIEW in data
 
 
 def _left(output: Any) -> list[Any]:

@@ -239,11 +239,13 @@ def test_an_untouched_notebook_of_an_earlier_hookedu_is_replaced_and_a_changed_o
         b'{"nbformat": 4, "metadata": {}, "cells": [{"cell_type": "code", "metadata": {}, "source": [1]}]}',
     ],
 )
-def test_what_is_no_notebook_is_kept_and_named(mine, content):
+def test_what_is_no_notebook_is_kept_under_another_name(mine, content):
     (mine / NAME).write_bytes(content)
     (said,) = hand_out(mine, "en")
-    assert NAME in said.en and NAME in said.zh
-    assert (mine / NAME).read_bytes() == content
+    aside = NAME.replace(".ipynb", "-damaged.ipynb")
+    assert all(name in text for name in (NAME, aside) for text in (said.en, said.zh))
+    assert (mine / aside).read_bytes() == content
+    assert any(text.startswith("## 2.1") for text in sources(mine / NAME)), "and the lesson is there"
 
 
 def test_half_a_character_does_not_stop_it(mine):
