@@ -98,6 +98,8 @@ class Conduct:
         Count calls of modules. Dynamo would trace the counting, so not for an answer that runs compiled code.
     interrupt : tuple of (type, int), optional
         Raise an exception of this type at this one of the `calls`, counted from 0.
+    called : callable, optional
+        Called before each call of the answer.
 
     Attributes
     ----------
@@ -117,9 +119,10 @@ class Conduct:
         runs: int | None = None,
         counts: bool = True,
         interrupt: tuple[type[BaseException], int] | None = None,
+        called: Callable[[], None] = lambda: None,
     ) -> None:
         self._answer, self._changes, self._leaves = answer, changes, leaves
-        self._runs, self._counts, self._interrupt = runs, counts, interrupt
+        self._runs, self._counts, self._interrupt, self._called = runs, counts, interrupt, called
         self._inside = False
         self._names: list[str] | None = None  # of the answer's parameters, found at the first call
         self._first: dict[int, list[Before]] = {}
@@ -164,6 +167,7 @@ class Conduct:
         return [list(breach) for breach in self._breaches | left]
 
     def _call(self, args: tuple, kwargs: dict[str, Any]) -> Any:
+        self._called()
         may = {*self._leaves} | ({HOOKS} if HANDLES in self._leaves else set())
         watched: list[tuple[set[str], list[Before]]] = []
         models: list[nn.Module] = []

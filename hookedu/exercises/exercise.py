@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Any
 
 from hookedu.exercises.criteria import Check, Criterion, Line, says
-from hookedu.exercises.probing import Draw, Probe, undisturbed
+from hookedu.exercises.probing import KINDS, Draw, Probe, undisturbed
 from hookedu.exercises.words import NO_LINES, UNDECIDED, Words, WordsError, words_of
 from hookedu.language import Text
 
@@ -206,7 +206,7 @@ class Verdict:
         For `Outcome.RAISED`: the type, the message and the learner's own frames, as `probing.describe_error`
         returns them.
     wrong_type : str or None
-        Name of the answer's type if the answer is not callable.
+        Name of the answer's type if the answer is not callable, or its kind if it is one of `probing.KINDS`.
     given : str or Text
         For `Outcome.RAISED`: the input, if it is not the first one tried.
     """
@@ -231,5 +231,5 @@ class Verdict:
         if self.mistake:
             return self.mistake.id
         if self.wrong_type:
-            return "not_callable"
+            return self.wrong_type.replace(" ", "_") if self.wrong_type in KINDS else "not_callable"
         return self.failed.id if self.failed else self.outcome.value

@@ -43,6 +43,25 @@ _NOT_CALLABLE = Text(
     en="What you handed over is not a function; its type is `{got}`. Hand over `{name}` itself: its name, without parentheses and "
     "without quotes.",
 )
+# By kind, of `probing.KINDS`.
+_NO_PLAIN_FUNCTION = {
+    "coroutine function": Text(
+        zh="`{name}` 是协程函数（用 `async def` 写的）：调用它，里面一行也不会运行，只得到一个协程。改用 `def`，里面也不写 `await`。",
+        en="`{name}` is a coroutine function, written with `async def`: a call runs none of its lines and gives a coroutine. Write "
+        "`def`, and no `await` inside.",
+    ),
+    "generator function": Text(
+        zh="`{name}` 是生成器函数（里面有 `yield`）：调用它，里面一行也不会运行，只得到一个生成器。把结果用 `return` 交出来。",
+        en="`{name}` is a generator function, as there is a `yield` in it: a call runs none of its lines and gives a generator. Hand "
+        "the result back with `return`.",
+    ),
+    "asynchronous generator function": Text(
+        zh="`{name}` 是异步生成器函数（用 `async def` 写的，里面有 `yield`）：调用它，里面一行也不会运行，只得到一个异步生成器。改用 `def`，"
+        "里面也不写 `await`。",
+        en="`{name}` is an asynchronous generator function, written with `async def` and `yield`: a call runs none of its lines and "
+        "gives an asynchronous generator. Write `def`, and no `await` inside.",
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -71,7 +90,8 @@ class Feedback:
         table += [(_LABELS["given"], verdict.given)]
         said = []
         if verdict.wrong_type:
-            said.append(_NOT_CALLABLE.format(name=exercise.answer, got=verdict.wrong_type))
+            words = _NO_PLAIN_FUNCTION.get(verdict.wrong_type, _NOT_CALLABLE)
+            said.append(words.format(name=exercise.answer, got=verdict.wrong_type))
         if verdict.mistake:
             said.append(verdict.mistake.says)
         if verdict.outcome is Outcome.CORRECT:

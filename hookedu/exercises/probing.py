@@ -6,12 +6,12 @@ answer does ends in one record:
     {"status": "observed",      "observations": [{...}, ...]}    one per case
     {"status": "raised",        "error": {"type", "message", "frames"}, "observations": [...]}    of the cases before
     {"status": "not_attempted"}
-    {"status": "wrong_type",    "got": "int"}
+    {"status": "wrong_type",    "got": "int"}    or one of `KINDS`
 """
 
 import contextlib
 import functools
-import io
+import inspect
 import os
 import random
 import site
@@ -34,6 +34,13 @@ from hookedu.hooks.reach import restored
 # stub from a NotImplementedError of the learner or of torch.
 STUB = "在这里写你的代码 · your code here"
 _STUBS = (STUB, *STUB.split(" · "))  # as it stands in the lesson in both languages, and in each
+
+# What a `def` makes that is no plain function: a call of it runs none of its lines.
+KINDS: dict[str, Callable[[Any], bool]] = {
+    "coroutine function": inspect.iscoroutinefunction,
+    "generator function": inspect.isgeneratorfunction,
+    "asynchronous generator function": inspect.isasyncgenfunction,
+}
 
 _HOOKEDU = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _MAX_FRAMES = 6
@@ -88,6 +95,9 @@ class Probe:
     repeats : bool
         Whether the first case is observed again, to see that nothing is kept between calls, and interrupted, to see that
         no exception is swallowed; calls of modules are counted only then. Not for answers that run compiled code.
+    yields : bool
+        Whether an answer that is a generator function is observed, as the checks say what it lacks: a
+        ``@contextmanager``, for example. In other exercises it is of the wrong type.
     """
 
     id: str
@@ -100,6 +110,7 @@ class Probe:
     runs: int | None = None
     restores: bool = False
     repeats: bool = True
+    yields: bool = False
 
 
 def call(answer: Any, case: tuple[Any, ...]) -> dict[str, Any]:
@@ -116,7 +127,7 @@ def observe(probe: Probe, answer: Any, seeds: Sequence[int]) -> dict[str, Any]:
     """Run the probe of an exercise on an answer, once per seed, and return the record.
 
     RNG states, grad mode, default dtype and global hooks are restored after each case, NumPy's RNG at the end. What the
-    answer prints is shown for the first case only.
+    answer prints, displays, plots or warns of is shown up to its second call.
 
     Parameters
     ----------
@@ -144,14 +155,15 @@ def observe(probe: Probe, answer: Any, seeds: Sequence[int]) -> dict[str, Any]:
         return {"status": "wrong_type", "got": type_name(answer)}
     observations = []
     try:
-        with _numpy_restored():
+        kind = next((kind for kind, is_one in KINDS.items() if is_one(answer)), None)
+        if kind and not (probe.yields and kind == "generator function"):
+            return {"status": "wrong_type", "got": kind}
+        with _numpy_restored(), _shown_once() as called:
             for turn, seed in enumerate(seeds):
-                with contextlib.nullcontext() if turn == 0 else _silent():
-                    seen, breaches, calls = _observed(probe, answer, seed, turn)
+                seen, breaches, calls = _observed(probe, answer, seed, turn, called)
                 if turn == 0 and probe.repeats:
-                    with _silent():
-                        repeated = _repeated(probe, answer, seed, seen)
-                        breaches += repeated or _interrupted(probe, answer, seed, calls)
+                    repeated = _repeated(probe, answer, seed, seen, called)
+                    breaches += repeated or _interrupted(probe, answer, seed, calls, called)
                 observations.append({"dict": [*seen["dict"], ["conduct", encode(breaches)]]})
                 if [STATE, ""] in breaches:
                     break
@@ -164,9 +176,11 @@ def observe(probe: Probe, answer: Any, seeds: Sequence[int]) -> dict[str, Any]:
         return {"status": "raised", "error": describe_error(error), "observations": observations}
 
 
-def _observed(probe: Probe, answer: Any, seed: int, turn: int) -> tuple[dict[str, Any], list[list[str]], int]:
+def _observed(
+    probe: Probe, answer: Any, seed: int, turn: int, called: Callable[[], None]
+) -> tuple[dict[str, Any], list[list[str]], int]:
     """Return what the probe observes, encoded at once because the answer may change it later, breaches and calls."""
-    conduct = Conduct(answer, probe.changes, probe.leaves, probe.runs, probe.repeats)
+    conduct = Conduct(answer, probe.changes, probe.leaves, probe.runs, probe.repeats, called=called)
     with undisturbed():
         _seed_numpy()
         # No state that a seed gives: an answer that sets the same seed as the cell above changes it visibly.
@@ -176,20 +190,26 @@ def _observed(probe: Probe, answer: Any, seed: int, turn: int) -> tuple[dict[str
         return seen, conduct.breaches(), conduct.calls
 
 
-def _repeated(probe: Probe, answer: Any, seed: int, seen: dict[str, Any]) -> list[list[str]]:
+def _repeated(
+    probe: Probe, answer: Any, seed: int, seen: dict[str, Any], called: Callable[[], None]
+) -> list[list[str]]:
     """Observe the first case again; return a breach if the answer is another one now."""
     try:
-        again, *_ = _observed(probe, answer, seed, 0)
+        again, *_ = _observed(probe, answer, seed, 0, called)
     except Exception:
         return [[STATE, ""]]
     return [] if alike(again, seen) else [[STATE, ""]]
 
 
-def _interrupted(probe: Probe, answer: Any, seed: int, calls: int) -> list[list[str]]:
+def _interrupted(
+    probe: Probe, answer: Any, seed: int, calls: int, called: Callable[[], None]
+) -> list[list[str]]:
     """Raise an exception inside the model that the answer runs; return a breach for each that does not come through."""
     found = []
     for error, place in ((Interruption, calls - 1), (Stopped, calls // 2)) if calls else ():
-        conduct = Conduct(answer, probe.changes, probe.leaves, probe.runs, interrupt=(error, place))
+        conduct = Conduct(
+            answer, probe.changes, probe.leaves, probe.runs, interrupt=(error, place), called=called
+        )
         with undisturbed():
             _seed_numpy()
             try:
@@ -203,10 +223,46 @@ def _interrupted(probe: Probe, answer: Any, seed: int, calls: int) -> list[list[
 
 
 @contextlib.contextmanager
+def _shown_once() -> Iterator[Callable[[], None]]:
+    """Drop all output from the second call of the answer on; give what has to be called when the answer is.
+
+    A learner who prints or plots to understand wants to see one run of their code, not ten.
+    """
+    calls, shown = 0, sys.stdout
+    with contextlib.ExitStack() as silence:
+
+        def called() -> None:
+            nonlocal calls
+            calls += 1
+            if calls > 1 and sys.stdout is shown:  # else it is silent already, or the probe itself listens
+                silence.enter_context(_silent())
+
+        yield called
+
+
+@contextlib.contextmanager
 def _silent() -> Iterator[None]:
-    """Drop what is printed: a learner who prints to understand wants to read one run of their code, not ten."""
-    with contextlib.redirect_stdout(io.StringIO()):
+    """Drop what is printed, displayed, plotted or warned of."""
+    from IPython.utils.capture import capture_output
+
+    with capture_output(), _no_figures():
         yield
+
+
+@contextlib.contextmanager
+def _no_figures() -> Iterator[None]:
+    """Close the figures that are made inside, and draw on none of those before: a notebook shows what is open in the end."""
+    helpers: Any = sys.modules.get("matplotlib._pylab_helpers")  # there once pyplot is used
+    if helpers is None:
+        yield
+        return
+    pyplot = helpers.Gcf
+    before, pyplot.figs = pyplot.figs, type(pyplot.figs)()
+    try:
+        yield
+    finally:
+        pyplot.destroy_all()
+        pyplot.figs = before
 
 
 @contextlib.contextmanager

@@ -4,12 +4,17 @@ import dataclasses
 import random
 import subprocess
 import sys
+import warnings
 
 import hypothesis.strategies as st
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import torch
 from hypothesis import given
+from IPython.core.interactiveshell import InteractiveShell
+from IPython.display import display
+from IPython.utils.capture import capture_output
 from torch import nn
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 
@@ -276,8 +281,64 @@ def test_a_real_interruption_by_the_learner_is_not_taken_for_ours():
 
 
 def test_what_is_printed_is_shown_once(capsys):
-    observe(_probe(), lambda model, x: print("seen"), range(4))
-    assert capsys.readouterr().out == "seen\n"
+    def answer(model, x):
+        print("seen")
+        print("wrong?", file=sys.stderr)
+
+    observe(_probe(), answer, range(4))
+    assert capsys.readouterr() == ("seen\n", "wrong?\n")
+
+
+def test_what_is_printed_is_shown_once_also_where_the_answer_is_called_often_for_one_case(capsys):
+    def watch(y, seen):
+        print("registered")
+        return y.register_hook(seen.append)
+
+    exercise = find("02.1")
+    seeds = exercise.seeds(0)
+    assert judge(exercise, observe(exercise.probe, watch, seeds), seeds).outcome is Outcome.CORRECT
+    assert capsys.readouterr().out == "registered\n"
+
+
+@pytest.fixture
+def shell():
+    """Make an IPython shell, and keep what it displays, as a kernel does."""
+    InteractiveShell.instance()
+    with capture_output(stdout=False, stderr=False) as shown:
+        yield shown
+    InteractiveShell.clear_instance()
+
+
+def test_what_is_displayed_is_shown_once(shell):
+    observe(_probe(), lambda model, x: display("seen"), range(4))
+    assert [output.data["text/plain"] for output in shell.outputs] == ["'seen'"]
+
+
+def test_a_warning_is_shown_once(capsys):
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        warnings.showwarning = lambda message, *_: print(message, file=sys.stderr)
+        observe(_probe(), lambda model, x: warnings.warn("careful", stacklevel=1), range(4))
+    assert capsys.readouterr().err == "careful\n"
+
+
+@pytest.mark.parametrize("new", [True, False])
+def test_a_plot_is_drawn_once_and_those_before_it_stay(new):
+    """A notebook shows at the end of a cell each figure that is open then."""
+    mine = plt.figure()
+
+    def answer(model, x):
+        if new:
+            plt.figure()
+        plt.plot([1, 2])
+
+    try:
+        plt.plot([0, 1])
+        observe(_probe(), answer, range(4))
+        assert [len(plt.figure(n).gca().lines) for n in plt.get_fignums()] == ([1, 1] if new else [2])
+        assert plt.figure(mine.number) is mine
+    finally:
+        plt.close("all")
 
 
 @pytest.mark.parametrize(

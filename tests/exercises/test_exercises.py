@@ -1,5 +1,6 @@
 """Test every exercise with right answers, wrong answers and the stub: a wrong verdict is the worst defect."""
 
+import gc
 import json
 import math
 import random
@@ -101,6 +102,38 @@ class TestEveryExercise:
         verdict = verdict_on(exercise, answer)
         assert (verdict.outcome, verdict.message_id) == (Outcome.INCORRECT, "not_callable")
         assert f"its type is `{type(answer).__name__}`" in repr(verdict)
+
+    def test_a_coroutine_function_is_named_and_no_warning_is_left(self, exercise, recwarn):
+        async def coroutine(*args):
+            return None
+
+        async def generator(*args):
+            yield None
+
+        for answer, en, zh in (
+            (coroutine, "is a coroutine function", "是协程函数"),
+            (generator, "is an asynchronous generator function", "是异步生成器函数"),
+        ):
+            verdict = verdict_on(exercise, answer)
+            assert (verdict.outcome, verdict.points) == (Outcome.INCORRECT, 0)
+            assert f"`{exercise.answer}` {en}" in repr(verdict) and f"`{exercise.answer}` {zh}" in repr(
+                verdict
+            )
+        gc.collect()
+        assert not list(recwarn), "none was called, and never awaited"
+
+    def test_a_generator_function_is_named_unless_the_exercise_says_what_it_lacks(self, exercise):
+        def generator(*args):
+            yield None
+
+        verdict = verdict_on(exercise, generator)
+        assert (verdict.outcome, verdict.points) == (Outcome.INCORRECT, 0)
+        if exercise.probe.yields:
+            assert verdict.mistake and re.search("generator|contextmanager", verdict.mistake.says.en)
+        else:
+            assert verdict.message_id == "generator_function"
+            assert f"`{exercise.answer}` is a generator function" in repr(verdict)
+            assert f"`{exercise.answer}` 是生成器函数" in repr(verdict)
 
     @pytest.mark.parametrize(
         "answer",

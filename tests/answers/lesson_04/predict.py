@@ -96,11 +96,6 @@ def predict(k, m, s):
     return f"{m}, {2 * (m + s)}, {k * (m + s)}, {2 * k * (m + s)}"
 
 
-@mistake("04.1", "not_four_numbers")
-def predict(k, m, s):
-    yield from (m, 2 * (m + s), k * (m + s), 2 * k * (m + s))
-
-
 @unnamed("04.1", "value_1", points=2)
 def predict(k, m, s):
     return 2 * (m + s), m, k * (m + s), 2 * k * (m + s)

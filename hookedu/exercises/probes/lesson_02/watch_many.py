@@ -111,4 +111,4 @@ def observe(watch_many: Any, case: Case) -> dict[str, Any]:
     return report | {"two": [copies(one), copies(two)], "known": copies(known)}
 
 
-PROBE = Probe("02.2", "watch_many", make_case, observe, cases=3, changes=(1,), leaves=(HANDLES,))
+PROBE = Probe("02.2", "watch_many", make_case, observe, cases=3, changes=(1,), leaves=(HANDLES,), yields=True)

@@ -142,4 +142,4 @@ def observe(watching: Any, case: Case) -> dict[str, Any]:
     return report
 
 
-PROBE = Probe("02.4", "watching", make_case, observe, cases=4)
+PROBE = Probe("02.4", "watching", make_case, observe, cases=4, yields=True)

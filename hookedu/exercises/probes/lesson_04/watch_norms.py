@@ -120,4 +120,6 @@ def observe(watch_norms: Any, case: Case) -> dict[str, Any]:
     return report | {"beside": pairs(noted[:60]), "notes_in_other_mode": bool(in_other_mode)}
 
 
-PROBE = Probe("04.4", "watch_norms", make_case, observe, cases=2, changes=(1,), leaves=(HANDLES,))
+PROBE = Probe(
+    "04.4", "watch_norms", make_case, observe, cases=2, changes=(1,), leaves=(HANDLES,), yields=True
+)

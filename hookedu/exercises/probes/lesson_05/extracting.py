@@ -184,4 +184,4 @@ def _nested(extracting: Any, case: Case) -> list[Any]:
     return [copies(one), copies(two)]
 
 
-PROBE = Probe("05.3", "extracting", make_case, observe, cases=2)
+PROBE = Probe("05.3", "extracting", make_case, observe, cases=2, yields=True)

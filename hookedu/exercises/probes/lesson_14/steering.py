@@ -180,4 +180,4 @@ def _with_errors(steering: Any, case: Case, model: StoryModel) -> dict[str, Any]
     return saw
 
 
-PROBE = Probe("14.5", "steering", make_case, observe, cases=3)
+PROBE = Probe("14.5", "steering", make_case, observe, cases=3, yields=True)

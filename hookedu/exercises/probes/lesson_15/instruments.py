@@ -236,4 +236,4 @@ def _layers(rows: Any) -> list[Any]:
     return [[*row] for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
 
 
-PROBE = Probe("15.1", "instruments", make_case, observe, cases=3, leaves=(HANDLES, GRAD))
+PROBE = Probe("15.1", "instruments", make_case, observe, cases=3, leaves=(HANDLES, GRAD), yields=True)

@@ -221,5 +221,12 @@ def _added(update_ratios: Any) -> str:
 
 
 PROBE = Probe(
-    "15.2", "update_ratios", make_case, observe, cases=3, leaves=(HANDLES, GRAD, VALUES), changes=(0, 1)
+    "15.2",
+    "update_ratios",
+    make_case,
+    observe,
+    cases=3,
+    leaves=(HANDLES, GRAD, VALUES),
+    changes=(0, 1),
+    yields=True,
 )
