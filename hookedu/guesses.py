@@ -17,6 +17,7 @@ import contextlib
 import io
 import math
 import re
+import unicodedata
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -124,14 +125,20 @@ def load(path: Path) -> dict[str, Question]:
     return found
 
 
-def find(id: str) -> Question:
-    """Return the guess with this id; CourseError if there is none."""
-    lesson = catalog.find(id.partition(".")[0])
-    path = file_of(lesson)
-    known = _loaded(path)
-    if id not in known:
-        raise GuessError(path.name, id, _UNKNOWN)
-    return known[id]
+class UnknownGuess(catalog.CourseError):
+    """Raised for an id that no guess has."""
+
+
+def find(id: object) -> Question:
+    """Return the guess with this id, such as "02.a"; raise UnknownGuess if there is none."""
+    # Chinese input methods type full-width digits and letters.
+    plain = unicodedata.normalize("NFKC", id).strip() if isinstance(id, str) else ""
+    for lesson in catalog.lessons():
+        if plain.startswith(f"{lesson.id}.") and (found := _loaded(file_of(lesson)).get(plain)):
+            return found
+    if isinstance(id, str) and plain:
+        raise UnknownGuess(_UNKNOWN.format(id=plain[:60]))
+    raise UnknownGuess(_NO_ID)
 
 
 _loaded = cache(load)
@@ -192,7 +199,14 @@ _ID = Text(
     zh="编号要像 `02.a`：先是这一课，再是一个字母；每个编号只能用一次。",
     en="An id reads like `02.a`, the lesson and then a letter, and may be used once.",
 )
-_UNKNOWN = Text(zh="没有这个猜题。", en="There is no such guess.")
+_UNKNOWN = Text(
+    zh="没有编号为 `{id}` 的猜一猜。编号像 `02.a`：先是这一课，再是一个字母。",
+    en="There is no guess `{id}`. An id reads like `02.a`, the lesson and then a letter.",
+)
+_NO_ID = Text(
+    zh='要写是哪一个猜一猜，加上引号：`guess("02.a")` 是第 02 课的第一个。',
+    en='Say which guess, in quotes: `guess("02.a")` is the first of lesson 02.',
+)
 _CHOICE = Text(
     zh="每个选项的名字要是文字：YAML 把不带引号的 `no`、`yes`、`on`、`off` 和数字读成别的东西。",
     en="The id of a choice must be text: YAML reads a bare `no`, `yes`, `on`, `off` or number as something else.",

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hookedu import catalog, guess, guesses, progress
 from hookedu.authoring import code_words
 from hookedu.guesses import GuessError, Question
-from hookedu.language import Text
+from hookedu.language import Text, preference
 
 WORDS = {"zh": "是什么？", "en": "What is it?"}
 NUMBER = {"question": WORDS, "kind": "number", "truth": "len(seen)"}
@@ -120,9 +120,21 @@ def test_the_first_guess_counts_and_only_known_ones():
     assert "1 of 2 guesses right" in repr(progress()) and ">1/2<" in progress()._repr_html_()
 
 
+@pytest.mark.parametrize("id", ["02.zz", "99.a", "2", "", None, 2.1, ["02.a"]])
+def test_a_guess_that_does_not_exist_says_how_ids_read(id):
+    preference.language = "en"
+    said = repr(guess(id))
+    preference.language = "zh"
+    assert "02.a" in said and "02.a" in repr(guess(id)) != said
+
+
+def test_a_guess_without_an_id_asks_for_it_and_one_with_full_width_digits_is_found():
+    assert 'guess("02.a")' in repr(guess())
+    assert repr(guess("０２.ａ")) == "guess 02.a"
+
+
 def test_without_the_words_of_the_course_a_guess_is_silent(monkeypatch, tmp_path):
     """The sandbox of the grader does not see the course."""
-    assert repr(guess("99.a")) == "guess 99.a"
     monkeypatch.setattr(catalog, "ROOT", tmp_path)
     catalog.lessons.cache_clear()
     guesses._loaded.cache_clear()

@@ -11,11 +11,12 @@ from typing import Any
 from hookedu import catalog, exercises, storage
 from hookedu.cells import said_in
 from hookedu.exercises.exercise import Exercise, Outcome
-from hookedu.exercises.feedback import ShownVerdict, panel
+from hookedu.exercises.feedback import ShownVerdict
 from hookedu.exercises.judging import judge
 from hookedu.exercises.probing import observe
 from hookedu.language import Text, preference, shown
 from hookedu.learner.links import Links
+from hookedu.learner.notices import Notice, usage
 from hookedu.learner.progress import Progress
 
 # Number of the last hint shown by exercise id. It lives in the kernel: a new session starts from the first
@@ -26,31 +27,12 @@ _NEARLY_ALL = Text(
     zh="这是最后一条，几乎就是答案。",
     en="This is the last hint and nearly the whole answer.",
 )
+_WHICH_HINT = Text(
+    zh='第几条提示要写成不带引号的整数，1 到 {of}，例如 `hint("{id}", 1)`',
+    en='Which hint is a whole number without quotes, from 1 to {of}, such as `hint("{id}", 1)`',
+)
 _NEXT_EXERCISE = Text(zh="下一题：{id} {title}", en="Next exercise: {id} {title}")
 _NEXT_LESSON = Text(zh="下一课：{id} {title}", en="Next lesson: {id} {title}")
-
-
-class Notice:
-    """A bilingual message that is not a verdict, displayed in the same kind of panel; with `behind`, to be opened first."""
-
-    def __init__(
-        self,
-        says: Text,
-        title: Text | None = None,
-        colour: str = "--jp-info-color1, #0277bd",
-        behind: Text | None = None,
-    ):
-        self.says, self.title, self._colour, self._behind = says, title, colour, behind
-
-    def __repr__(self) -> str:
-        return "\n".join(str(text) for text in (self.title, self.says) if text)
-
-    def _repr_html_(self) -> str:
-        head = f'<div style="font-weight:600">{self.title.inline_html()}</div>' if self.title else ""
-        body = self.says.html()
-        if self._behind:
-            body = f'<details><summary style="cursor:pointer">{self._behind.inline_html()}</summary>{body}</details>'
-        return shown(panel(self._colour, head + body))
 
 
 class _Checked(ShownVerdict):
@@ -75,6 +57,7 @@ class _Checked(ShownVerdict):
         return f'<div style="margin-top:.3em">{links.around(words.inline_html(), lesson, following)}</div>'
 
 
+@usage('check("02.1", watch)')
 def check(exercise_id: str = "", answer: Any = _MISSING) -> "ShownVerdict | Notice | int":
     """Check an answer to an exercise on several fresh random inputs.
 
@@ -178,6 +161,7 @@ def _for_nbgrader(said: "ShownVerdict | Notice", execution: str) -> int:
     return said.points
 
 
+@usage('hint("02.1")', 'hint("02.1", 2)')
 def hint(exercise_id: str = "", number: int | None = None) -> Notice:
     """Return the next hint for an exercise.
 
@@ -197,7 +181,8 @@ def hint(exercise_id: str = "", number: int | None = None) -> Notice:
     -------
     Notice
         The hint, displayed as a panel in a notebook and as plain text elsewhere, in the chosen language, or in both
-        where none was chosen. If the exercise does not exist, a notice that names the nearest numbers.
+        where none was chosen. If the exercise does not exist, a notice that names the nearest numbers, and if `number`
+        is none, one that says what to write.
 
     Examples
     --------
@@ -213,6 +198,8 @@ def hint(exercise_id: str = "", number: int | None = None) -> Notice:
     except exercises.UnknownExercise as unknown:
         return Notice(unknown.says)
     of = len(exercise.hints)
+    if not isinstance(number, int | None):
+        return Notice(_WHICH_HINT.format(id=exercise.id, of=of))
     if number is None:
         number = _hints_given.get(exercise.id, 0) + 1
     number = min(max(number, 1), of)
@@ -239,6 +226,7 @@ class Solution:
         return shown(f"{self.title.inline_html()}\n\n```python\n{self.code}\n```\n\n{self.says.html()}")
 
 
+@usage('solution("02.1")')
 def solution(exercise_id: str = "", anyway: bool = False) -> Solution | Notice:
     """Return the reference answer to an exercise.
 

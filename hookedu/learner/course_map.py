@@ -11,6 +11,7 @@ from hookedu.exercises.exercise import Outcome
 from hookedu.exercises.feedback import LOOKS
 from hookedu.language import Text, shown
 from hookedu.learner.links import Links
+from hookedu.learner.notices import usage
 from hookedu.learner.progress import Progress
 
 _WIDTH, _HEIGHT, _BESIDE, _BELOW = 240, 52, 14, 24  # px: size of a box, gaps between boxes
@@ -116,6 +117,7 @@ def _box(lesson: Lesson, x: float, y: float, links: Links, best: Mapping[str, Ou
     )
 
 
+@usage("course_map()")
 def course_map() -> CourseMap:
     """Return a diagram of the lessons and of which lesson builds on which.
 

@@ -8,6 +8,7 @@ from hookedu.exercises.exercise import Exercise, Outcome
 from hookedu.exercises.feedback import LOOKS, panel
 from hookedu.language import Text, shown
 from hookedu.learner.links import Links
+from hookedu.learner.notices import usage
 
 # Visible to screen readers only; on the page the sign carries the information.
 _HIDDEN = "position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%);white-space:nowrap"
@@ -216,6 +217,7 @@ def _lessons() -> list[tuple[Lesson, tuple[Exercise, ...]]]:
     return [(lesson, of_lesson) for lesson, of_lesson in pairs if of_lesson]
 
 
+@usage("progress()")
 def progress() -> Progress:
     """Return the progress of this user, over all notebooks and sessions.
 

@@ -13,7 +13,7 @@ from hookedu.widgets.live import LiveWidget
 _SUFFIX = "-guess"  # of the id of a guess's cell; without it, it is the id of the cell that follows
 
 
-def guess(id: str) -> "Guess | NoGuess":
+def guess(id: str = "") -> "Guess | NoGuess":
     """Ask for a guess, and show it beside the truth once the next cell has run.
 
     Nobody has to guess. The first guess of each question is kept in the user's data folder, where ``progress`` counts it.
@@ -28,7 +28,7 @@ def guess(id: str) -> "Guess | NoGuess":
     -------
     Guess or NoGuess
         A widget that shows the question. Where the words of the course are not at hand, such as during grading, an object
-        that does nothing.
+        that does nothing; for an id that no guess has, one that says so.
 
     Examples
     --------
@@ -38,18 +38,20 @@ def guess(id: str) -> "Guess | NoGuess":
     """
     try:
         return Guess(guesses.find(id))
+    except guesses.UnknownGuess as unknown:
+        return NoGuess(id, *unknown.says)
     except (CourseError, OSError):
         return NoGuess(id)
 
 
 class NoGuess:
-    """Stands for a guess whose words are not at hand."""
+    """Stands for a guess whose words are not at hand, or that does not exist and `says` so."""
 
-    def __init__(self, id: str) -> None:
-        self._id = id
+    def __init__(self, id: str, says: Text | None = None) -> None:
+        self._id, self._says = id, says
 
     def __repr__(self) -> str:
-        return f"guess {self._id}"
+        return str(self._says or f"guess {self._id}")
 
 
 class Guess(LiveWidget, module="guess"):

@@ -10,7 +10,7 @@ import nbformat
 import pytest
 import torch
 
-from hookedu import catalog, check, exercises, hint, solution, storage
+from hookedu import catalog, check, course_map, exercises, hint, progress, solution, storage
 from hookedu.catalog import CourseError
 from hookedu.exercises import Outcome
 from hookedu.learner import checking
@@ -72,6 +72,30 @@ def test_without_a_number_they_ask_for_it():
     ):
         assert '`"02.1"`' in said.says.en and '`"02.1"`' in said.says.zh
         assert "0x" not in repr(said), "the address of a function tells nobody what to do"
+
+
+@pytest.mark.parametrize(
+    ("call", "write"),
+    [
+        (lambda: check("02.1", right, 3), 'check("02.1", watch)'),
+        (lambda: check(exercise="02.1"), 'check("02.1", watch)'),
+        (lambda: hint("02.1", 1, 2), 'hint("02.1", 2)'),
+        (lambda: solution("02.1", True, 3), 'solution("02.1")'),
+        (lambda: progress("02.1"), "progress()"),
+        (lambda: course_map("02"), "course_map()"),
+        (lambda: hint("02.1", "2"), 'hint("02.1", 1)'),
+        (lambda: hint("02.1", 2.5), 'hint("02.1", 1)'),
+    ],
+)
+def test_a_call_that_cannot_be_made_says_what_to_write(call, write):
+    said = call().says
+    assert f"`{write}`" in said.zh and f"`{write}`" in said.en
+
+
+def test_inside_nbgrader_a_call_that_cannot_be_made_is_no_full_mark(monkeypatch):
+    monkeypatch.setenv("NBGRADER_EXECUTION", "autograde")
+    with pytest.raises(TypeError):
+        check("02.1", right, 3)
 
 
 def test_inside_nbgrader_the_value_is_the_points(monkeypatch):
