@@ -48,13 +48,24 @@ class Language(StrEnum):
 
 
 _LANGUAGE = typer.Option(help="笔记本的语言 · language of the notebooks")
+_NO_FOLDER = Text(
+    zh="没有写是哪个文件夹：传来的是空的。当前的文件夹写作 `.`。",
+    en="No folder is named: what was given is empty. The current folder is written `.`.",
+)
+
+
+def _folder(written: str) -> Path:
+    """Return the folder; an empty name, such as that of an unset variable, is not the current one."""
+    if not written.strip():
+        raise CourseError(_NO_FOLDER)
+    return Path(written)
 
 
 @app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
 def lab(
     context: typer.Context,
     folder: Annotated[
-        Path | None, typer.Option(help="放课程笔记本的文件夹 · where your notebooks lie")
+        Path | None, typer.Option(help="放课程笔记本的文件夹 · where your notebooks lie", parser=_folder)
     ] = None,
     language: Annotated[Language | None, _LANGUAGE] = None,
 ) -> None:
@@ -76,7 +87,9 @@ def lab(
 
 @app.command("hand-out")
 def hand_out_command(
-    folder: Annotated[Path, typer.Argument(help="放笔记本的文件夹 · where the notebooks are to lie")],
+    folder: Annotated[
+        Path, typer.Argument(help="放笔记本的文件夹 · where the notebooks are to lie", parser=_folder)
+    ],
     language: Annotated[Language | None, _LANGUAGE] = None,
 ) -> None:
     """发下课程的笔记本，或更新、换语言 · Hand out the notebooks, update them, or change their language."""
@@ -169,7 +182,9 @@ app.command("forget")(forget_command)
 
 @app.command("export-nbgrader")
 def export_nbgrader_command(
-    folder: Annotated[Path, typer.Argument(help="nbgrader 课程的文件夹 · the folder of the nbgrader course")],
+    folder: Annotated[
+        Path, typer.Argument(help="nbgrader 课程的文件夹 · the folder of the nbgrader course", parser=_folder)
+    ],
     lessons: Annotated[
         list[str] | None, typer.Argument(help="如 02；不写就是全部 · such as 02; all when left out")
     ] = None,

@@ -23,12 +23,14 @@ def folder() -> Path:
 
 
 def writable() -> bool:
-    """Check whether the folder can be created and written to; create it if possible."""
+    """Check whether the folder can be created and written to, which it cannot on a full disk; create it if possible."""
     try:
         folder().mkdir(parents=True, exist_ok=True)
-        return os.access(folder(), os.W_OK)
+        with tempfile.TemporaryFile(dir=folder()) as file:
+            file.write(b"1")
     except OSError:
         return False
+    return True
 
 
 def load_settings() -> dict[str, Any]:

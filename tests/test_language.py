@@ -2,6 +2,8 @@
 
 import json
 import re
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -174,3 +176,15 @@ def test_a_home_that_cannot_be_written_stops_nothing(tmp_path, monkeypatch):
     storage.save_setting("language", "zh")
     storage.append_record("checks", {"n": 1})
     assert (storage.writable(), storage.load_settings(), storage.read_records("checks")) == (False, {}, [])
+
+
+def test_a_full_disk_is_not_writable(home):
+    """A limit of 0 bytes per file is like it: a file can be made, and nothing written to it."""
+    program = (
+        "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))\n"
+        "from hookedu import storage; print(storage.writable(), storage.load_settings())"
+    )
+    assert storage.writable()
+    assert not list(storage.folder().iterdir()), "nothing is left of the attempt"
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, encoding="utf-8", timeout=60)
+    assert ran.stdout == "False {}\n", ran.stderr
