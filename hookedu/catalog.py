@@ -7,21 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from hookedu import yaml_files
-from hookedu.language import Text
+from hookedu.language import CourseError, Text
 
 _CLONE = Path(__file__).resolve().parent.parent
 IN_CLONE = (_CLONE / "course" / "course.yml").exists()
 # The folder with the course, lessons and solutions: the clone that contains hookedu, else the wheel's own
 # copy.
 ROOT = _CLONE if IN_CLONE else Path(__file__).resolve().with_name("_course")
-
-
-class CourseError(Exception):
-    """An error that the user of a command can fix; each text says what is wrong and what to do."""
-
-    def __init__(self, *says: Text):
-        self.says = says
-        super().__init__("\n".join(map(str, says)))
 
 
 @dataclass(frozen=True)
@@ -74,6 +66,15 @@ class Lesson:
         return self.root / "solutions" / f"{self.file}.ipynb"
 
 
+_NO_LESSONS = Text(
+    zh="要有 `lessons`，里面一课一项。", en="it needs `lessons`, with an item for each lesson."
+)
+_LESSON = Text(
+    zh="这一课缺少 {what}，或者它写得不对；照别的课的样子写。",
+    en="this lesson lacks {what}, or has something else in its place; write it as other lessons have it.",
+)
+
+
 def _text(node: dict[str, Any]) -> Text:
     return Text(zh=node["zh"], en=node["en"])
 
@@ -93,22 +94,29 @@ def lessons() -> tuple[Lesson, ...]:
                 en="The course file `{path}` is missing. Install hookedu again, or clone the course anew.",
             ).format(path=path)
         )
-    found = []
-    for node in yaml_files.load(path)["lessons"]:
-        found.append(
-            Lesson(
-                file=node["file"],
-                title=_text(node["title"]),
-                minutes=node["minutes"],
-                difficulty=node["difficulty"],
-                goals=tuple(map(_text, node["goals"])),
-                needs=_text(node["needs"]),
-                about=_text(node.get("about", node["goals"][0])),
-                after=tuple(node.get("after", ())),
-                opening=_opening(node["opening"]) if "opening" in node else None,
-            )
+    nodes = yaml_files.load(path).get("lessons")
+    if not isinstance(nodes, list):
+        raise yaml_files.YamlError(path, yaml_files.line_of(path, "lessons"), _NO_LESSONS)
+    return tuple(_lesson(path, n, node) for n, node in enumerate(nodes))
+
+
+def _lesson(path: Path, n: int, node: Any) -> Lesson:
+    try:
+        return Lesson(
+            file=node["file"],
+            title=_text(node["title"]),
+            minutes=node["minutes"],
+            difficulty=node["difficulty"],
+            goals=tuple(map(_text, node["goals"])),
+            needs=_text(node["needs"]),
+            about=_text(node.get("about", node["goals"][0])),
+            after=tuple(node.get("after", ())),
+            opening=_opening(node["opening"]) if "opening" in node else None,
         )
-    return tuple(found)
+    except (KeyError, TypeError, AttributeError, IndexError) as error:
+        what = f"`{error.args[0]}`" if isinstance(error, KeyError) else str(error)
+        line = yaml_files.line_of(path, "lessons", n)
+        raise yaml_files.YamlError(path, line, _LESSON.format(what=what)) from error
 
 
 def require_clone() -> None:

@@ -217,6 +217,14 @@ class Text:
         printer.text(str(self))
 
 
+class CourseError(Exception):
+    """An error that the user of a command can fix; each text says what is wrong and what to do."""
+
+    def __init__(self, *says: Text):
+        self.says = says
+        super().__init__("\n".join(map(str, says)))
+
+
 def counted(n: int, noun: str) -> str:
     """Return a number with an English noun, which is in the plural unless there is one: "1 tensor", "2 tensors"."""
     return f"{n} {noun}" if n == 1 else f"{n} {noun}s"

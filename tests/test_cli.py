@@ -62,7 +62,7 @@ def test_doctor_names_a_check_that_breaks_in_both_languages(clone):
         command, cwd=clone.root, env=clone.env, capture_output=True, encoding="utf-8", timeout=120
     )
     assert run.returncode == 1 and "Traceback" not in run.stderr
-    reported = r"^✗ 课程笔记本 · Lesson notebooks: ParserError: (?s:.*?)^    .*重新安装.*\n    Install "
+    reported = r"^✗ 课程笔记本 · Lesson notebooks: YamlError: (?s:.*?)^    .*重新安装.*\n    Install "
     assert re.search(reported, run.stdout, re.MULTILINE), run.stdout
     assert "✓ 磁盘剩余空间 · Free disk space" in run.stdout, "the checks after it run as well"
 
@@ -80,6 +80,9 @@ def test_doctor_names_a_check_that_breaks_in_both_languages(clone):
         (("grade", "{class_}", "--out", "{empty}", "--watch", "--only", "ann"), "does not go with"),
         (("report", "{empty}"), "no gradebook"),
         (("new-lesson", "02", "other"), "Number 02 is taken"),
+        (("hand-out", ""), "No folder is named"),
+        (("lab", "--folder", " "), "No folder is named"),
+        (("export-nbgrader", ""), "No folder is named"),
     ],
     ids=[
         "lesson",
@@ -92,6 +95,9 @@ def test_doctor_names_a_check_that_breaks_in_both_languages(clone):
         "watch-only",
         "no-gradebook",
         "taken-number",
+        "hand-out-nowhere",
+        "lab-nowhere",
+        "export-nowhere",
     ],
 )
 def test_bad_input_is_one_text_and_exit_code_2(arguments, says, tmp_path):

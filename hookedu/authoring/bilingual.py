@@ -111,7 +111,7 @@ def same_fields(cells: list[Cell]) -> Found:
 
 @cache
 def _glossary() -> list[dict]:
-    return yaml_files.load(catalog.ROOT / "course" / "glossary.yml")
+    return yaml_files.load(catalog.ROOT / "course" / "glossary.yml", holds=list)
 
 
 def _glossary_terms(cells: list[Cell]) -> Found:

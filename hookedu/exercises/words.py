@@ -20,7 +20,6 @@ what exercises of several lessons say, and what breaches of conduct teach:
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 from hookedu import catalog, yaml_files
@@ -188,8 +187,6 @@ def _text(file: str, id: str, what: str, node: Any) -> Text:
 
 @cache
 def _load(file: str) -> dict[str, Any]:
-    import yaml
-
     class Loader(yaml_files.loader()):
         """Refuses an id that stands in a mapping twice; YAML would silently keep the last one."""
 
@@ -201,5 +198,4 @@ def _load(file: str) -> dict[str, Any]:
                 seen.add(key.value)
             return super().construct_mapping(node, deep)
 
-    path: Path = catalog.ROOT / "course" / file
-    return yaml.load(path.read_text(encoding="utf-8"), Loader) or {}
+    return yaml_files.load(catalog.ROOT / "course" / file, Loader)
