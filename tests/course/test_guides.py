@@ -17,6 +17,7 @@ import pytest
 from hookedu import catalog
 from hookedu.authoring import pages
 from hookedu.grading.rows import Status
+from hookedu.language import has_chinese
 from tests.conftest import Clone
 from tests.grading import notebooks as nb
 from tests.grading.classroom import make_class
@@ -85,6 +86,16 @@ def test_both_languages_say_the_same(page):
 def test_links_lead_somewhere(page):
     for path in (PAGES[page], pages.chinese_of(PAGES[page])):
         assert broken_in_page(path) == []
+
+
+@of_every_page
+def test_a_chinese_page_says_which_pages_there_are_in_english_only(page):
+    path = pages.chinese_of(PAGES[page])
+    for link, after in re.findall(r"\]\(([^)#:]+)[^)]*\)(.{0,4})", path.read_text(encoding="utf-8")):
+        target = path.parent / link
+        other_side = target.name == PAGES[page].name or target.suffix not in (".md", "")
+        if not other_side and target.is_file() and not has_chinese(target.read_text(encoding="utf-8")):
+            assert after == "（英文）", link
 
 
 @pytest.mark.parametrize("page", GUIDES)
