@@ -53,7 +53,7 @@ EXERCISES = {
     "snapshots": set(),
     "conduct": {"snapshots"},
     "probing": {"observation", "tools", "conduct"},
-    "structures": {"observation"},
+    "structures": {"observation", "tools"},
     "probes": {"probing", "observation", "tools", "structures", "conduct"},
     "criteria": {"observation", "tools"},
     "exercise": {"probing", "criteria", "words"},

@@ -7,7 +7,9 @@ the name of its type, which is all that a message needs ("expected a handle, got
 
 import json
 import math
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import torch
@@ -42,6 +44,21 @@ class Opaque:
         return "<handle>" if self.type == "RemovableHandle" else f"<{self.type}>"
 
 
+class Tuple(list):
+    """A tuple that was observed. It prints as one, and equals any list or observed tuple of the same items.
+
+    An answer may use either, unless its exercise asks for one; then the check asks `is_tuple`.
+    """
+
+    def __repr__(self) -> str:
+        return repr(tuple(self))
+
+
+def is_tuple(value: Any) -> bool:
+    """Check whether a value is a tuple, observed or not; a named one is another type."""
+    return type(value) is tuple or type(value) is Tuple
+
+
 def encode(value: Any, depth: int = 0) -> Any:
     """Return a value in a form that JSON can represent and `decode` accepts, whatever the value is.
 
@@ -60,7 +77,8 @@ def encode(value: Any, depth: int = 0) -> Any:
         - None, bool, finite float, and int of at most 64 bits: unchanged;
         - NaN and infinities: ``{"float": "nan"}``;
         - str: its first `MAX_TEXT` characters;
-        - list and tuple of at most `MAX_ELEMENTS` items: a list of the encoded items;
+        - list of at most `MAX_ELEMENTS` items: a list of the encoded items;
+        - tuple of as many: ``{"tuple": [item, ...]}``;
         - dict of as many: ``{"dict": [[key, value], ...]}``, so that keys need not be strings;
         - tensor of at most `MAX_ELEMENTS` elements: ``{"dtype": ..., "shape": ..., "values": ...}``, detached
           and copied to the CPU, with non-finite values as strings;
@@ -77,7 +95,8 @@ def encode(value: Any, depth: int = 0) -> Any:
             return {"type": f"{kind.__name__} of {len(value)}"}
         if kind is dict:
             return {"dict": [[encode(k, depth + 1), encode(v, depth + 1)] for k, v in value.items()]}
-        return [encode(v, depth + 1) for v in value]
+        items = [encode(v, depth + 1) for v in value]
+        return {"tuple": items} if kind is tuple else items
     if issubclass(kind, torch.Tensor):  # isinstance would ask the value's own __class__
         try:
             encoded = _encode_tensor(value)
@@ -90,8 +109,8 @@ def encode(value: Any, depth: int = 0) -> Any:
 
 
 def type_name(value: Any) -> str:
-    """Return the name of a value's type, also if its metaclass claims another."""
-    return type.__dict__["__name__"].__get__(type(value))[:MAX_TEXT]
+    """Return the name of a value's type, also if its metaclass claims another; of an observed tuple, "tuple"."""
+    return "tuple" if type(value) is Tuple else type.__dict__["__name__"].__get__(type(value))[:MAX_TEXT]
 
 
 def _encode_plain(value: float | None) -> Any:
@@ -166,8 +185,8 @@ def decode(value: Any, depth: int = 0) -> Any:
     -------
     object
         None, bool, int, float, str, list, dict, CPU tensor, or `Opaque` for a value of which only the type's name
-        was transmitted. Tuples come back as lists; dict keys that are neither plain values nor `Opaque` come back
-        as strings.
+        was transmitted. Tuples come back as `Tuple`, or as themselves where they are keys of a dict; keys that are
+        neither plain values nor tuples nor `Opaque` come back as strings.
 
     Raises
     ------
@@ -187,6 +206,8 @@ def decode(value: Any, depth: int = 0) -> Any:
             return Opaque(value["type"][:MAX_TEXT])
         if value.keys() == {"float"} and value["float"] in ("nan", "inf", "-inf"):
             return float(value["float"])
+        if value.keys() == {"tuple"} and type(value["tuple"]) is list:
+            return Tuple(decode(v, depth + 1) for v in value["tuple"])
         if value.keys() == {"dict"} and type(value["dict"]) is list:
             return _decode_dict(value["dict"], depth)
         if value.keys() == {"dtype", "shape", "values"}:
@@ -199,11 +220,14 @@ def _decode_dict(pairs: list[Any], depth: int) -> dict[Any, Any]:
     for pair in pairs:
         if type(pair) is not list or len(pair) != 2:
             raise ObservationError("a dict must be a list of pairs")
-        key = decode(pair[0], depth + 1)
-        decoded[key if type(key) in (str, int, float, bool, type(None), Opaque) else str(key)] = decode(
-            pair[1], depth + 1
-        )
+        decoded[_as_key(decode(pair[0], depth + 1))] = decode(pair[1], depth + 1)
     return decoded
+
+
+def _as_key(value: Any) -> Any:
+    if type(value) is Tuple:
+        return tuple(map(_as_key, value))
+    return value if type(value) in (str, int, float, bool, type(None), Opaque) else str(value)
 
 
 def _decode_tensor(value: dict[str, Any]) -> torch.Tensor:
@@ -227,13 +251,25 @@ def show(value: Any) -> str:
     """Format a decoded value for a message: on one line, truncated, tensors as nested lists."""
     if isinstance(value, torch.Tensor):
         return _show_numbers(value.tolist())
-    if isinstance(value, list):
-        return "[" + ", ".join(show(v) for v in value[:8]) + (", …]" if len(value) > 8 else "]")
     if isinstance(value, dict):
-        inside = ", ".join(f"{show(k)}: {show(v)}" for k, v in list(value.items())[:8])
-        return "{" + inside + (", …}" if len(value) > 8 else "}")
+        return "{" + ", ".join(_first(value.items(), lambda item: f"{show(item[0])}: {show(item[1])}")) + "}"
+    if isinstance(value, list) or is_tuple(value):
+        return bracketed(_first(value, show), value)
     text = repr(value) if isinstance(value, str) else str(value)
     return text if len(text) <= 120 else text[:119] + "…"
+
+
+def bracketed(items: Iterable[str], value: Any) -> str:
+    """Write items as Python writes a tuple or a list, as `value` is one."""
+    inside = [*items]
+    if is_tuple(value):
+        return f"({', '.join(inside)}{',' * (len(inside) == 1)})"
+    return f"[{', '.join(inside)}]"
+
+
+def _first(items: Collection[Any], write: Callable[[Any], str]) -> list[str]:
+    """Write the first 8 items, and whether there are more."""
+    return [*map(write, islice(items, 8))] + ["…"] * (len(items) > 8)
 
 
 def show_kind(value: Any) -> str:
@@ -241,7 +277,12 @@ def show_kind(value: Any) -> str:
     return show(value).replace("<", "").replace(">", "")
 
 
+def show_sequence(value: Any) -> str:
+    """Format a value as `show` does, and name a list or tuple as such: one of the right numbers prints like a tensor."""
+    return f"{show(value)} ({type_name(value)})" if isinstance(value, list) else show(value)
+
+
 def _show_numbers(value: Any) -> str:
     if isinstance(value, list):
-        return "[" + ", ".join(_show_numbers(v) for v in value[:8]) + (", …]" if len(value) > 8 else "]")
+        return bracketed(_first(value, _show_numbers), value)
     return f"{value:g}" if isinstance(value, float) else str(value)

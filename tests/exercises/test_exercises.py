@@ -322,6 +322,10 @@ def test_observations_survive_the_border(value):
         {"dtype": "float32", "shape": [1], "values": ["not a number"]},
         {"dtype": "int8", "shape": [1], "values": [10**30]},
         {"dict": [[1]]},
+        {"tuple": 1},
+        {"tuple": {"dict": []}},
+        {"tuple": [], "dict": []},
+        {"tuple": [{"anything": "else"}]},
         {"float": "1.0"},
         {"float": ["nan"]},
         {"anything": "else"},
@@ -334,11 +338,12 @@ def test_forged_observations_are_refused(forged):
 
 
 def test_too_deep_too_long_and_wrong_records_are_refused():
-    deep = []
+    deep, tuples = [], []
     for _ in range(50):
-        deep = [deep]
-    with pytest.raises(ObservationError):
-        decode(deep)
+        deep, tuples = [deep], {"tuple": [tuples]}
+    for forged in (deep, tuples):
+        with pytest.raises(ObservationError):
+            decode(forged)
     for line in (b"x" * (MAX_BYTES + 1), b"[" * 100_000, b"[]", b"{", b"\xff"):
         with pytest.raises(ObservationError):
             loads(line)

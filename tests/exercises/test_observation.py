@@ -3,6 +3,7 @@
 import contextlib
 import json
 import math
+from collections import namedtuple
 
 import hypothesis.strategies as st
 import pytest
@@ -18,9 +19,12 @@ from hookedu.exercises.observation import (
     decode,
     dumps,
     encode,
+    is_tuple,
     loads,
     show,
+    type_name,
 )
+from hookedu.exercises.structures import as_code, mapped, same_types, untyped
 from hookedu.exercises.tools import same
 
 
@@ -102,9 +106,64 @@ def test_any_value_can_be_written_down_and_read(n):
 
 plain = st.none() | st.booleans() | st.integers() | st.floats() | st.text()
 tensors = st.lists(st.floats(width=32), max_size=6).map(torch.tensor)
+short = st.none() | st.booleans() | st.integers(-(2**63), 2**63) | st.floats() | st.text(max_size=8)
+keys = short | st.lists(short | st.tuples(short), max_size=3).map(tuple)
+printed = st.recursive(
+    short,
+    lambda inner: (
+        st.lists(inner, max_size=8)
+        | st.lists(inner, max_size=8).map(tuple)
+        | st.dictionaries(keys, inner, max_size=8)
+    ),
+    max_leaves=20,
+)
+
+
+@given(printed)
+def test_what_is_observed_prints_as_python_prints_it(value):
+    read = decode(loads(dumps({"v": encode(value)}))["v"])
+    assert show(read) == repr(read) == repr(value)
+
+
+def test_of_many_items_the_first_are_printed():
+    assert show(decode(encode((1,) * 9))) == show((1,) * 9) == "(1, 1, 1, 1, 1, 1, 1, 1, …)"
+    assert show(decode(encode([(0,), ()]))) == "[(0,), ()]"
+    Pair = namedtuple("Pair", "one two")
+    assert show(Pair(1, 2)) == "Pair(one=1, two=2)"
+
+
+def test_an_observed_tuple_is_told_from_a_list_only_where_that_is_asked():
+    read = decode(encode({"result": (1, [2, (3,)]), (4, (5,)): "a key"}))
+    assert read["result"] == [1, [2, [3]]] and same(read["result"], (1, (2, [3])))
+    assert read[4, (5,)] == "a key"
+    assert (
+        is_tuple(read["result"]) and not is_tuple(read["result"][1]) and type_name(read["result"]) == "tuple"
+    )
+    assert same_types(read["result"], (1, [2, (3,)]))
+    assert not same_types(read["result"], (1, (2, (3,)))) and not same_types([1], (1,))
+    assert not same_types({"tuple": [1]}, (1,))
+
+
+def test_a_structure_holds_values_of_lying_types_as_they_are():
+    lying = Lying()
+    assert mapped(untyped, (1, {"a": lying}))[1]["a"] is lying
+
+
+@given(printed)
+def test_a_structure_is_changed_with_its_containers_kept_and_told_from_that_without_tuples(value):
+    read = decode(encode(value))
+    assert repr(mapped(lambda v: v, read)) == repr(value)
+    assert "(" not in as_code(mapped(untyped, decode(encode([1, (2, {"a": ()})]))))
+    assert as_code(read) == repr(value)
+
+
 values = st.recursive(
     plain | tensors | st.sampled_from(ODD[:8] + ODD[9:13]),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=4), inner, max_size=4),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.lists(inner, max_size=4).map(tuple)
+        | st.dictionaries(st.text(max_size=4), inner, max_size=4)
+    ),
     max_leaves=20,
 )
 
@@ -133,7 +192,7 @@ def test_the_same_numbers_added_in_another_order_are_alike(numbers, random):
 
 
 @pytest.mark.parametrize(
-    ("one", "other"), [(1, 2), (1, 1.0), (True, 1), ("a", "b"), (0.0, -1e-3), ([1], [1.5])]
+    ("one", "other"), [(1, 2), (1, 1.0), (True, 1), ("a", "b"), (0.0, -1e-3), ([1], [1.5]), ([1], (1,))]
 )
 def test_what_differs_by_more_than_rounding_is_not_alike(one, other):
     assert not alike(encode({"v": one}), encode({"v": other}))
@@ -171,12 +230,17 @@ json_values = st.recursive(
             {"float": 1},
             {"type": {}},
             {"dict": [[1]]},
+            {"tuple": 1},
+            {"tuple": {"tuple": []}},
         ]
     ),
     lambda inner: (
         st.lists(inner, max_size=4)
-        | st.dictionaries(st.text(max_size=4) | st.sampled_from(["dict", "type", "dtype"]), inner, max_size=3)
+        | st.dictionaries(
+            st.text(max_size=4) | st.sampled_from(["dict", "tuple", "type", "dtype"]), inner, max_size=3
+        )
         | inner.map(lambda v: {"dict": [[v, v]]})
+        | st.lists(inner, max_size=3).map(lambda items: {"tuple": items})
     ),
     max_leaves=30,
 )

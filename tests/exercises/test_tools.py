@@ -30,8 +30,9 @@ def test_a_value_is_the_same_as_itself_and_as_what_crossed_the_border_and_as_no_
     assert [other for other in VALUES if same(VALUES[other], value)] == [name]
 
 
-def test_a_tuple_is_observed_as_a_list():
-    assert same(decode(encode((1, torch.ones(2)))), (1, torch.ones(2)))
+def test_a_tuple_with_the_same_items_is_the_same_as_a_list():
+    assert same(decode(encode((1, torch.ones(2)))), [1, torch.ones(2)])
+    assert same(decode(encode([1, torch.ones(2)])), (1, torch.ones(2)))
     assert not same([1], (1, 2)) and not same(3, [3])
 
 

@@ -11,6 +11,7 @@ from hookedu.exercises.checks import common
 from hookedu.exercises.checks.forward_hooks import CALLS_NOW, RETURNS_TUPLE, WRONG_ARGUMENTS
 from hookedu.exercises.criteria import Check, Gives, Of, Say, Throughout
 from hookedu.exercises.observation import Opaque, show
+from hookedu.exercises.structures import mapped
 
 RAISES = RETURNS_TUPLE | CALLS_NOW | WRONG_ARGUMENTS
 Mistakes = Mapping[str, bool | Of | Gives | Throughout]
@@ -130,11 +131,11 @@ def are_close(got: Any, expected: dict[str, float]) -> bool:
 
 
 def rounded(value: Any) -> Any:
-    """Round floats to the digits that a message shows, also inside lists, dicts and scalar tensors."""
-    if isinstance(value, list):
-        return [rounded(v) for v in value]
-    if isinstance(value, dict):
-        return {key: rounded(v) for key, v in value.items()}
+    """Round floats to the digits that a message shows, also in containers and scalar tensors."""
+    return mapped(_rounded, value)
+
+
+def _rounded(value: Any) -> Any:
     if isinstance(value, torch.Tensor) and value.dim() == 0:
         return Opaque(f"tensor({value.item():g})")
     return float(f"{value:.4g}") if isinstance(value, float) else value

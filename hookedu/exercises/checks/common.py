@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from hookedu.exercises.criteria import Check, Gives, Line, Of, Say, Throughout
-from hookedu.exercises.observation import Opaque, show, show_kind
+from hookedu.exercises.observation import Opaque, show, show_kind, show_sequence
 from hookedu.exercises.tools import same
 
 HANDLE = Opaque("RemovableHandle")
@@ -50,8 +50,7 @@ def returns(
         got=[
             Say("changed_arguments", when=lambda saw, key: saw.changed, arguments=arguments),
             Say("dtype", when=other_dtype, dtype=lambda saw, key: str(saw.result.dtype)),
-            # A list of the right numbers prints exactly like the right tensor.
-            lambda saw, key: f"result == {show(saw.result)}{' (list)' * isinstance(saw.result, list)}",
+            lambda saw, key: f"result == {show_sequence(saw.result)}",
         ],
         mistakes={
             "in_place": lambda saw, key: saw.changed,

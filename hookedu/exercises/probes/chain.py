@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from hookedu.exercises.probing import hooks_on
-from hookedu.exercises.tools import module_hooks, someones
+from hookedu.exercises.tools import module_hooks, rebuilt, someones
 
 
 class Chain(nn.ModuleDict):
@@ -81,5 +81,5 @@ def plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {plain(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
+        return rebuilt(value, map(plain, value))
     return float(value) if isinstance(value, float) else value

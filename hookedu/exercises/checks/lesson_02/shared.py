@@ -6,7 +6,7 @@ from typing import Any
 import torch
 
 from hookedu.exercises.criteria import Check, Of
-from hookedu.exercises.observation import show
+from hookedu.exercises.observation import show, type_name
 from hookedu.exercises.tools import same
 
 HOOKS_EVERYTHING = {"hooks_everything": r"cannot register a hook on a tensor that doesn't require gradient"}
@@ -118,4 +118,4 @@ def lines(label: str, observed: str | Of, want: Callable[[Any], Any]) -> dict[st
 def _kinds(values: Any) -> str:
     """Return the types of the items of a list or dictionary, as dtypes where they are tensors."""
     items = values.values() if isinstance(values, dict) else values
-    return ", ".join({str(v.dtype) if isinstance(v, torch.Tensor) else type(v).__name__: v for v in items})
+    return ", ".join({str(v.dtype) if isinstance(v, torch.Tensor) else type_name(v): v for v in items})

@@ -155,7 +155,7 @@ EXERCISE = Exercise(
             got=[
                 Say(
                     "a_tuple",
-                    when=lambda saw, key: type(saw.handles) is list and not saw.is_list,
+                    when=lambda saw, key: isinstance(saw.handles, list) and not saw.is_list,
                     shown=_handles,
                 ),
                 Say(

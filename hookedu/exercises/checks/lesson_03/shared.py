@@ -8,7 +8,7 @@ import torch
 from hookedu.exercises.checks.common import HANDLE, MISREGISTERED
 from hookedu.exercises.conduct import OTHERS
 from hookedu.exercises.criteria import Check, Gives, Of, Say
-from hookedu.exercises.observation import show, show_kind
+from hookedu.exercises.observation import show, show_kind, type_name
 from hookedu.exercises.probes.lesson_03.shared import Paths
 from hookedu.exercises.tools import same
 
@@ -162,7 +162,7 @@ def told(value: Any, want: Any) -> str:
     if isinstance(value, torch.Tensor) and (value.dtype, value.shape) == (want.dtype, want.shape):
         return f"{show(value)} ± {(value - want).abs().max():.1g}"
     odd = next((v for v, w in zip(value, want, strict=True) if not same(v, w)), value)
-    return f"{show(value)} ({getattr(odd, 'dtype', type(odd).__name__)})"
+    return f"{show(value)} ({getattr(odd, 'dtype', type_name(odd))})"
 
 
 def shown(saw: Any) -> str:

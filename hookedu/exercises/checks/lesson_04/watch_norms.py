@@ -19,6 +19,7 @@ from hookedu.exercises.criteria import Check, Say
 from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.observation import Opaque, show
 from hookedu.exercises.probes.lesson_04.watch_norms import ALONE, PROBE, SCALES, Case, forward
+from hookedu.exercises.structures import mapped
 from hookedu.exercises.tools import all_close, gradients, same
 
 _Norms = dict[tuple[int, str], Any]  # by pass and name
@@ -86,11 +87,10 @@ def _first(saw: Any, key: _Key) -> tuple[str, str]:
     names = _names(saw) or [""] * len(saw.seen)
     n = next((n for n, pair in enumerate(zip(names, key.names, strict=False)) if len(set(pair)) > 1), None)
     if n is None and not same(saw.before, key.before):
-        return f"seen[:1] == {show(key.before)}", f"seen[:1] == {show(_rounded(saw.before))}"
+        return f"seen[:1] == {show(key.before)}", f"seen[:1] == {show(mapped(_rounded, saw.before))}"
     if n is None:
         return f"len(seen) == {len(key.names)}", f"len(seen) == {len(saw.seen)}"
-    got = show(_rounded(saw.seen[n]))
-    return f"seen[{n}] == ({key.names[n]!r}, …)", f"seen[{n}] == {f'({got[1:-1]})' if names[n] else got}"
+    return f"seen[{n}] == ({key.names[n]!r}, …)", f"seen[{n}] == {show(mapped(_rounded, saw.seen[n]))}"
 
 
 def _close(value: Any, norm: float, tolerance: float = 1e-4) -> bool:
@@ -135,13 +135,11 @@ def _shown(saw: Any, key: _Key) -> tuple[str, float, Any]:
 def _got_norm(saw: Any, key: _Key) -> str:
     name, norm, value = _shown(saw, key)
     off = f" ± {abs(value - norm):.1g}" if _close(value, norm, 1e-5) else ""
-    return f"{name}: {show(_rounded(value))}{off}"
+    return f"{name}: {show(mapped(_rounded, value))}{off}"
 
 
 def _rounded(value: Any) -> Any:
-    """Return the value with floats rounded as a message shows them."""
-    if isinstance(value, list):
-        return [_rounded(v) for v in value]
+    """Return a number rounded as a message shows it, also that in a tensor."""
     if isinstance(value, torch.Tensor) and value.dim() == 0:
         return Opaque(f"tensor({value.item():g})")
     return float(f"{value:g}") if isinstance(value, float) else value
@@ -154,9 +152,7 @@ def _alone(pairs: Callable[[Any, _Key], Any]) -> Callable[[Any, _Key], str]:
         value = pairs(saw, key)
         if isinstance(value, str):
             return value
-        return (
-            f"seen[{len(saw.before) + len(key.names)}:] == {show(_rounded([list(pair) for pair in value]))}"
-        )
+        return f"seen[{len(saw.before) + len(key.names)}:] == {show(mapped(_rounded, value))}"
 
     return line
 

@@ -8,7 +8,7 @@ from hookedu.exercises.checks.common import HANDLE, handle_works
 from hookedu.exercises.checks.forward_hooks import CALLS_NOW, RETURNS_TUPLE, WRONG_ARGUMENTS, graph_kept
 from hookedu.exercises.criteria import Check, Say
 from hookedu.exercises.exercise import Exercise
-from hookedu.exercises.observation import show
+from hookedu.exercises.observation import bracketed, is_tuple, show
 from hookedu.exercises.probes.lesson_05.capture import LENGTH, PROBE, Case
 from hookedu.exercises.tools import same
 
@@ -41,9 +41,9 @@ class _Key:
         pictures = [case.pictures[n] for n in case.runs]
         self.out = [9 * value * case.kernels for value in pictures]
         maps = [out.reshape(1, 2, 1, 1).expand(1, 2, 2, 2) for out in self.out]
-        self.new = [[torch.full((1, 1, 4, 4), v), m] for v, m in zip(pictures, maps, strict=True)]
+        self.new = [(torch.full((1, 1, 4, 4), v), m) for v, m in zip(pictures, maps, strict=True)]
         self.runs, self.no_grad = _RUNS[case.no_grad], case.no_grad
-        self.before = list(map(list, case.before))
+        self.before = case.before
         self.seen = self.before + self.new
 
 
@@ -53,8 +53,8 @@ def _show_kept(value: Any) -> str:
         ends = f"{value.flatten()[0]:g} … {value.flatten()[-1]:g}" if value.numel() > 1 else show(value)
         dtype = f", dtype={value.dtype}" * (value.dtype != torch.float32)
         return f"tensor([{ends}], shape={tuple(value.shape)}{dtype})"
-    if isinstance(value, list):
-        return "(" + ", ".join(map(_show_kept, value)) + ("," if len(value) == 1 else "") + ")"
+    if isinstance(value, list) or is_tuple(value):
+        return bracketed(map(_show_kept, value), value)
     return show(value)
 
 

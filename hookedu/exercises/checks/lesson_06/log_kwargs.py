@@ -11,6 +11,7 @@ from hookedu.exercises.criteria import Check, Gives, Of, Saw, Say
 from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.observation import Opaque, show
 from hookedu.exercises.probes.lesson_06.log_kwargs import FAILING, PROBE, Case, keywords, kinds, positional
+from hookedu.exercises.structures import mapped
 from hookedu.exercises.tools import same
 
 _KEYS = {"mask", "bias", "scale"}
@@ -41,20 +42,22 @@ def _log(log: list[Any], case: Case) -> str:
 
 
 def _show(log: list[Any]) -> str:
-    """Return the entries of a log as code: tuples and lists differ, and tensors are named as such."""
-    shown = {
-        "tuple": tuple,
-        "Tensor": lambda value: Opaque("Tensor"),
-        "ndarray": lambda value: Opaque(f"array: {show(value)}"),
-    }
-    return show(
-        [
-            {k: shown.get(kind, lambda v: v)(v) for k, (kind, v) in entry.items()}
-            if isinstance(entry, dict)
-            else entry
-            for entry in log
-        ]
-    )
+    """Return the entries of a log as code, with tensors named as such."""
+    entries = [
+        {k: _array(v) if kind == "ndarray" else v for k, (kind, v) in entry.items()}
+        if isinstance(entry, dict)
+        else entry
+        for entry in log
+    ]
+    return show(mapped(_named, entries))
+
+
+def _array(value: Any) -> Opaque:
+    return Opaque(f"array: {show(value)}")
+
+
+def _named(value: Any) -> Any:
+    return Opaque("Tensor") if isinstance(value, torch.Tensor) else value
 
 
 def _new(saw: Saw, case: Case) -> list[Any]:

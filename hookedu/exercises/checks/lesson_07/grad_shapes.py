@@ -30,9 +30,9 @@ def _key(case: Case) -> SimpleNamespace:
         fixed = ".requires_grad_(False)" * (name != "frozen" and not layer.weight.requires_grad)
         fixed += "; layer.weight.requires_grad_(False)" * (name == "frozen" and weight_fixed)
         given[name] = f"layer = Linear({n_in}, {n_out}{bias}){fixed}; x = {ones}"
-        want[name] = [[list(x.shape) if x.requires_grad else None], [[*x.shape[:-1], n_out]]]
+        want[name] = ((tuple(x.shape) if x.requires_grad else None,), ((*x.shape[:-1], n_out),))
     (x,), (y,) = want["two_d"]
-    always = [[list(inputs["frozen"].shape)], want["frozen"][1]]
+    always = ((tuple(inputs["frozen"].shape),), want["frozen"][1])
     return SimpleNamespace(
         **want,
         given=given,
@@ -45,11 +45,9 @@ def _key(case: Case) -> SimpleNamespace:
     )
 
 
-def _tuples(value: Any) -> str:
-    """Format shapes as Python writes nested tuples, with the comma of a one-element tuple."""
-    if not isinstance(value, list):
-        return value if isinstance(value, str) else show(value)
-    return "(" + ", ".join(_tuples(v) for v in value[:8]) + ("," if len(value) == 1 else "") + ")"
+def _said(value: Any) -> str:
+    """Write shapes as code, or what was raised in their place."""
+    return value if isinstance(value, str) else show(value)
 
 
 def _entries(shapes: Any) -> list[Any]:
@@ -68,8 +66,8 @@ def _shapes(id: str, observed: str, mistakes: Any, **others: Any) -> Check:
     """Require the right shapes for one of the inputs."""
     lines = {
         "given": lambda saw, key: key.given[observed],
-        "expected": lambda saw, key: _tuples(getattr(key, observed)),
-        "got": lambda saw, key: _tuples(getattr(saw, observed)),
+        "expected": lambda saw, key: _said(getattr(key, observed)),
+        "got": lambda saw, key: _said(getattr(saw, observed)),
     }
     return as_in_key(id, observed, 1, mistakes, **lines, **others)
 

@@ -11,27 +11,27 @@ from hookedu.exercises.observation import show
 from hookedu.exercises.probes.lesson_08.outline import PROBE, Model
 from hookedu.exercises.tools import same
 
-_Rows = list[list[Any]]  # of [depth, name of the class], in the order in which the calls begin
+_Rows = list[tuple[int, str]]  # of (depth, name of the class), in the order in which the calls begin
 
-_BODY: _Rows = [[1, "Sequential"], [2, "Linear"], [2, "Sequential"], [3, "ReLU"], [2, "Sequential"]]
-_ROUND = [*_BODY, [1, "MaxPool1d"]]
+_BODY: _Rows = [(1, "Sequential"), (2, "Linear"), (2, "Sequential"), (3, "ReLU"), (2, "Sequential")]
+_ROUND = [*_BODY, (1, "MaxPool1d")]
 _SHOWN = 3  # rows that a message shows
 
 
 def _key(case: tuple[Model, Model]) -> SimpleNamespace:
     """Return the rows that are wanted, and those of each module's first call."""
     _, model = case
-    before, hidden = [[0, "Model"], *_ROUND * model.rounds], [[1, "Tanh"]] * len(model.hidden)
-    calls = [[1 + n, "Tanh"] for n in range(1 + model.again)] * len(model.hidden)
-    rows = [*before, [1, "ReLU"], *calls]
+    before, hidden = [(0, "Model"), *_ROUND * model.rounds], [(1, "Tanh")] * len(model.hidden)
+    calls = [(1 + n, "Tanh") for n in range(1 + model.again)] * len(model.hidden)
+    rows = [*before, (1, "ReLU"), *calls]
     return SimpleNamespace(
         rows=rows,
         moved=len(before),
         hidden=len(calls),
         again=model.again,
         rounds=model.rounds,
-        once=[[0, "Model"], *_ROUND, *hidden],
-        reentered=[[1, name] if name == "Tanh" else [depth, name] for depth, name in rows],
+        once=[(0, "Model"), *_ROUND, *hidden],
+        reentered=[(1, name) if name == "Tanh" else (depth, name) for depth, name in rows],
     )
 
 
@@ -74,12 +74,12 @@ def _around(name: str) -> Of:
 
     def line(saw: Any, key: Any) -> str:
         if _not_pairs(saw, key):
-            return f"result == {show(saw.found if name == 'saw' else [tuple(row) for row in key.rows])}"
+            return f"result == {show(saw.found if name == 'saw' else key.rows)}"
         equal = [same(*pair) for pair in zip(saw.found, key.rows, strict=False)]
         end = 1 + next((n for n, is_equal in enumerate(equal) if not is_equal), len(equal))
         begin = max(0, end - _SHOWN)
         rows = (saw.found if name == "saw" else key.rows)[begin:end]
-        return f"result[{begin}:{end}] == [{', '.join(f'({show(depth)}, {show(n)})' for depth, n in rows)}]"
+        return f"result[{begin}:{end}] == {show(rows)}"
 
     return line
 

@@ -10,6 +10,7 @@ from hookedu.exercises.criteria import Check, Gives, Say
 from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.observation import Opaque, show
 from hookedu.exercises.probes.lesson_08.output_shapes import PROBE, SmallResNet
+from hookedu.exercises.structures import mapped
 
 
 class _Shapes:
@@ -30,13 +31,10 @@ class _Shapes:
 
 
 def _written(found: Any) -> str:
-    """Format shapes as tuples, as learners write them (`encode` has made lists of them), and tensors by their shapes."""
-    if isinstance(found, dict):
-        shapes = {name: v for name, v in found.items() if isinstance(v, list) and {*map(type, v)} == {int}}
-        tensors = {name: v for name, v in found.items() if isinstance(v, torch.Tensor)}
-        found = found | {name: tuple(shape) for name, shape in shapes.items()}
-        found |= {name: Opaque(f"Tensor, {tuple(tensor.shape)}") for name, tensor in tensors.items()}
-    return show(found)
+    """Write the shapes, and tensors by their shapes."""
+    return show(
+        mapped(lambda v: Opaque(f"Tensor, {tuple(v.shape)}") if isinstance(v, torch.Tensor) else v, found)
+    )
 
 
 EXERCISE = Exercise(

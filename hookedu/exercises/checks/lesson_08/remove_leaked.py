@@ -6,7 +6,7 @@ from typing import Any
 from hookedu.exercises.checks.common import equals
 from hookedu.exercises.criteria import Check, Gives, Of, Say
 from hookedu.exercises.exercise import Exercise
-from hookedu.exercises.observation import Opaque, show
+from hookedu.exercises.observation import Opaque, bracketed, show
 from hookedu.exercises.probes.lesson_08.remove_leaked import INSIDE, PROBE, TOP, Case, Place
 
 
@@ -31,7 +31,7 @@ def _parts(part: int, with_root: bool) -> Callable[[Case], list[str]]:
 
 def _whole(names: Any) -> str:
     """Format a list as `show` does, but to its end, where it may differ from another."""
-    return f"[{', '.join(map(show, names))}]" if isinstance(names, list) else show(names)
+    return bracketed(map(show, names), names) if isinstance(names, list) else show(names)
 
 
 def _listed(which: str) -> Of:

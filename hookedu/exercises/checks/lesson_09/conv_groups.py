@@ -17,15 +17,17 @@ from hookedu.exercises.checks.lesson_09.shared import (
 )
 from hookedu.exercises.criteria import Check, Gives, Say
 from hookedu.exercises.exercise import Exercise
-from hookedu.exercises.observation import show
+from hookedu.exercises.observation import bracketed, is_tuple, show
 from hookedu.exercises.probes.lesson_09.conv_groups import PROBE, Net
 
 _CALL = "conv_groups(model, x)"
-_SMALL, _LARGE = "(2, 1, 2, 2)", "(2, 2, 3, 3)"
-_TRANSPOSED, _UNGROUPED, _UNUSED = "(2, 2, 1, 1)", "(2, 2, 2, 2)", "(3, 2, 1, 1)"
-_NET = "conv, relu_, [Own(Conv2d), relu_], conv, out += h, relu_, convtranspose, [Own, relu_]"
+Shape = tuple[int, ...]
+Groups = dict[Shape, list[torch.Tensor]]
 
-Groups = dict[str, list[torch.Tensor]]
+_SMALL: Shape = (2, 1, 2, 2)
+_LARGE: Shape = (2, 2, 3, 3)
+_TRANSPOSED, _UNGROUPED, _UNUSED = (2, 2, 1, 1), (2, 2, 2, 2), (3, 2, 1, 1)
+_NET = "conv, relu_, [Own(Conv2d), relu_], conv, out += h, relu_, convtranspose, [Own, relu_]"
 
 
 class _Key:
@@ -44,7 +46,7 @@ class _Key:
         self.groups: Groups = {_SMALL: [a]}
         self.overwritten = self.inplace_off = self.by_module = self.eval_mode = self.groups
         self.two_names = self.childless = self.exact = self.groups
-        self.output_shape = str(tuple(a.shape))
+        self.output_shape = tuple(a.shape)
         if isinstance(model, Net):
             b, d, added, c = self._later(model, a)
             times = 1 + model.twice
@@ -67,7 +69,7 @@ class _Key:
         added = d + b.relu()
         return b, d, added, inner(model.up(added.relu()))
 
-    def last_calls(self, shape: str) -> list[Any]:
+    def last_calls(self, shape: Shape) -> list[Any]:
         """Return what is in a group if each call replaces the one before."""
         outputs = self.groups[shape][-1], self.overwritten[shape][-1]
         return [*outputs, *([output] for output in outputs)]
@@ -85,18 +87,19 @@ def _tells_calls_apart(case: tuple[nn.Module, torch.Tensor]) -> bool:
     return bool(key.groups[_SMALL][0].min() < 0) and not any(torch.equal(*pair) for pair in pairs)
 
 
-def _line(saw: Any, key: _Key, groups: dict[str, Any]) -> str:
+def _line(saw: Any, key: _Key, groups: dict[Shape, Any]) -> str:
     """Return the first group that is wrong, and of a list of the right length the first wrong item."""
     shape = first_wrong(saw.groups, key.groups, same_with_nan)
     found, wanted, group = saw.groups.get(shape), key.groups[shape], groups.get(shape)
-    if isinstance(found, list) and len(found) == len(wanted):
+    if isinstance(found, list) and not is_tuple(found) and len(found) == len(wanted):
         n = next((n for n, pair in enumerate(zip(found, wanted, strict=True)) if not same_with_nan(*pair)), 0)
         return f"[{shape}][{n}] == {show_with_dtype((group or [])[n], found[n], wanted[n])}"
     return f"[{shape}] == {show(group)}"
 
 
-def _names(shapes: Iterable[Any]) -> str:
-    return f"[{', '.join(map(str, shapes))}]"
+def _keys(keys: Iterable[Any]) -> str:
+    """Write all of them: those of every module are more than `show` writes."""
+    return bracketed(map(show, keys), [])
 
 
 EXERCISE = Exercise(
@@ -124,15 +127,13 @@ EXERCISE = Exercise(
             points=2,
             essential=True,
             given=f"{_CALL}.keys()",
-            expected=lambda saw, key: _names(key.groups),
-            got=lambda saw, key: _names(saw.keys) if isinstance(saw.keys, list) else show(saw.keys),
+            expected=lambda saw, key: _keys(key.groups),
+            got=lambda saw, key: _keys(saw.keys) if isinstance(saw.keys, list) else show(saw.keys),
             mistakes={
                 "returns_nothing": lambda saw, key: saw.keys is None,
                 "never_ran": lambda saw, key: saw.groups.get(_UNUSED) == [],
                 "conv_transpose": lambda saw, key: saw.groups.keys() - key.groups.keys() == {_TRANSPOSED},
-                "kernel_size": lambda saw, key: (
-                    saw.groups and saw.groups.keys() <= {"(2, 2)", "(3, 3)", "(1, 1)"}
-                ),
+                "kernel_size": lambda saw, key: saw.groups and saw.groups.keys() <= {(2, 2), (3, 3), (1, 1)},
                 "output_shape": lambda saw, key: key.output_shape in saw.groups,
                 "in_channels": lambda saw, key: not key.nested and saw.groups.keys() == {_UNGROUPED},
                 "not_itself": lambda saw, key: not key.nested and saw.groups == {},
@@ -140,7 +141,7 @@ EXERCISE = Exercise(
                     {k: len(v) for k, v in saw.groups.items()} == ({_LARGE: 1} if key.nested else {})
                 ),
                 "late_binding": lambda saw, key: saw.groups.keys() == {_LARGE},
-                "by_name": lambda saw, key: saw.groups.keys() & {"'last'", "'body.0'", "''"},
+                "by_name": lambda saw, key: saw.groups.keys() & {"last", "body.0", ""},
             },
         ),
         Check(

@@ -6,9 +6,10 @@ from itertools import chain
 import torch
 
 from hookedu.exercises.checks.common import equals
-from hookedu.exercises.checks.lesson_09.shared import Mistakes, returned
+from hookedu.exercises.checks.lesson_09.shared import Mistakes, returned, same_list
 from hookedu.exercises.criteria import Gives, Of, Say
 from hookedu.exercises.exercise import Exercise
+from hookedu.exercises.observation import is_tuple
 from hookedu.exercises.probes.lesson_09.dead_channels import PROBE, ROLES, WEAK, Case, in_turns
 from hookedu.exercises.tools import same
 
@@ -69,7 +70,7 @@ _MISTAKES: Mistakes = {
         and same(saw.result, _silent(*(maps[..., 1:-1, 1:-1] for maps in case.maps)))
     ),
     "inverted": Gives(lambda case: [c for c in _all(case) if c not in _dead(case)]),
-    "not_sorted": lambda saw, case: same(sorted(saw.result), _dead(case)),
+    "not_sorted": lambda saw, case: not is_tuple(saw.result) and same(sorted(saw.result), _dead(case)),
 }
 
 
@@ -91,7 +92,7 @@ EXERCISE = Exercise(
         Say("channels", **_SHOWN),
     ],
     checks=[
-        returned("finds", _dead, points=5, mistakes=_MISTAKES),
+        returned("finds", _dead, points=5, mistakes=_MISTAKES, equal=same_list),
         equals(
             "runs",
             lambda case: len(case.maps),

@@ -4,7 +4,7 @@ from typing import Any
 
 import torch
 
-from hookedu.exercises.checks.lesson_09.shared import Mistakes, first_wrong, returned
+from hookedu.exercises.checks.lesson_09.shared import Mistakes, first_wrong, returned, same_list
 from hookedu.exercises.criteria import Check, Gives, Say
 from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.observation import Opaque, show
@@ -28,9 +28,9 @@ class _Key:
         self.tag, earlier, new = case.tag, case.earlier, case.pictures
         self.pictures, self.earlier, self.new = earlier | new, list(earlier), list(new)
         self.counted = [[*self.earlier, *range(first, first + len(new))] for first in (0, 1)]
-        self.rows = [[step, *picture.shape] for run in (earlier, new) for step, picture in run.items()]
+        self.rows = [(step, *picture.shape) for run in (earlier, new) for step, picture in run.items()]
         self.shape, self.last = new[self.new[0]].shape, new[self.new[-1]].shape
-        self.other = [[1, *earlier[self.earlier[0]].shape]]
+        self.other = [(1, *earlier[self.earlier[0]].shape)]
 
 
 def _shown(saw: Any, key: _Key) -> int:
@@ -46,7 +46,7 @@ def _set(rows: list[Any]) -> set[tuple]:
 _MISREAD: Mistakes = {
     "no_reload": Gives(lambda key: Opaque("KeyError")),
     "from_memory": Gives(lambda key: key.rows[len(key.earlier) :]),
-    "width_first": Gives(lambda key: [[step, width, height] for step, height, width in key.rows]),
+    "width_first": Gives(lambda key: [(step, width, height) for step, height, width in key.rows]),
     "one_size": lambda saw, key: (
         [step for step, *_ in saw.result] == [step for step, *_ in key.rows]
         and len(_set([size for _, *size in saw.result])) == 1
@@ -118,7 +118,7 @@ EXERCISE = Exercise(
                 ),
             },
         ),
-        returned("read", lambda key: key.rows, points=2, mistakes=_MISREAD),
+        returned("read", lambda key: key.rows, points=2, mistakes=_MISREAD, equal=same_list),
         Check(
             "all_read",
             "unread",

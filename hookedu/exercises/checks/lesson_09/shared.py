@@ -6,7 +6,8 @@ from typing import Any
 import torch
 
 from hookedu.exercises.criteria import Check, Gives, Of
-from hookedu.exercises.observation import show
+from hookedu.exercises.observation import is_tuple, show
+from hookedu.exercises.structures import mapped, same_types
 from hookedu.exercises.tools import close, same
 
 Mistakes = Mapping[str, bool | Of | Gives]
@@ -18,17 +19,18 @@ def returned(id: str, want: Callable[[Any], Any], points: int, mistakes: Mistake
     return Check(id, "result", want, points=points, essential=True, mistakes={**nothing, **mistakes}, **more)
 
 
+def same_list(found: Any, wanted: Any) -> bool:
+    """Check what `same` does, and that a tuple is not taken for a list; in a list it may be."""
+    return not is_tuple(found) and same(found, wanted)
+
+
 def same_with_nan(found: Any, wanted: Any) -> bool:
-    """Check what `same` does, but a nan equals a nan."""
-    return same(_without_nan(found), _without_nan(wanted))
+    """Check what `same_types` does, but a nan equals a nan."""
+    return same_types(mapped(_without_nan, found), mapped(_without_nan, wanted))
 
 
 def _without_nan(value: Any) -> Any:
-    """Return the same structure with another number for each nan, which no small convolution gives."""
-    if isinstance(value, dict):
-        return {key: _without_nan(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_without_nan(item) for item in value]
+    """Put another number in place of each nan, which no small convolution gives."""
     if isinstance(value, torch.Tensor) and value.is_floating_point():
         return torch.where(value.isnan(), 2.0**15, value)
     return value

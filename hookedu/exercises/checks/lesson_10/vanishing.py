@@ -134,7 +134,9 @@ EXERCISE = Exercise(
             lambda key: key.weak(),
             {
                 "returns_nothing": lambda saw, key: saw.found is None,
-                "no_names": lambda saw, key: type(saw.found) is not list or {*map(type, saw.found)} - {str},
+                "no_names": lambda saw, key: (
+                    not isinstance(saw.found, list) or {*map(type, saw.found)} - {str}
+                ),
                 "parameter_names": lambda saw, key: any(name.endswith(".weight") for name in saw.all),
                 "all_modules": lambda saw, key: any("." in name or not name for name in saw.all),
                 "late_binding": _one_name,

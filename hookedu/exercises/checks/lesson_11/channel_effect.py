@@ -17,7 +17,7 @@ from hookedu.exercises.checks.lesson_11.shared import (
 from hookedu.exercises.conduct import VALUES
 from hookedu.exercises.criteria import Check, Say
 from hookedu.exercises.exercise import Exercise
-from hookedu.exercises.observation import show
+from hookedu.exercises.observation import show_sequence
 from hookedu.exercises.probes.lesson_11.channel_effect import PROBE
 from hookedu.exercises.probes.lesson_11.shared import Net
 from hookedu.exercises.tools import close
@@ -114,7 +114,7 @@ EXERCISE = Exercise(
         right(
             "effect",
             points=4,
-            describe=lambda effect, picture: show(effect) + " (list | tuple)" * isinstance(effect, list),
+            describe=lambda effect, picture: show_sequence(effect),
             changes_weights=lambda saw, at: (
                 any(kind == VALUES for kind, _ in saw.conduct)
                 or (_no_effect(saw, at) and at.layer == "relu1")

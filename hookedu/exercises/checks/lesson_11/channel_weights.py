@@ -8,7 +8,7 @@ import torch
 
 from hookedu.exercises.checks.lesson_11.shared import NO_GRADIENT, OTHER_SCORES, Place, right, sizes
 from hookedu.exercises.exercise import Exercise
-from hookedu.exercises.observation import show
+from hookedu.exercises.observation import show, show_sequence
 from hookedu.exercises.probes.lesson_11.channel_weights import PROBE
 from hookedu.exercises.probes.lesson_11.shared import Net
 
@@ -18,7 +18,7 @@ _BEFORE = {"relu1": "conv1", "relu2": "conv2", "mix": "relu2"}  # the layer from
 def _describe(weights: Any, picture: int) -> str:
     """Describe the shape, and the weights of one picture."""
     if not isinstance(weights, torch.Tensor):
-        return f"weights: {show(weights)}{' (list | tuple)' * isinstance(weights, list)}"
+        return f"weights: {show_sequence(weights)}"
     row = f"; weights[{picture}] == {show(weights[picture])}" if weights.ndim == 2 else ""
     return f"weights: {sizes(weights)}{row}"
 

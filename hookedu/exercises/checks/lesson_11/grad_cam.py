@@ -10,7 +10,7 @@ from torch.nn import functional as F
 from hookedu.exercises.checks.common import all_detached
 from hookedu.exercises.checks.lesson_11.shared import NO_GRADIENT, OTHER_SCORES, Place, right, sizes
 from hookedu.exercises.exercise import Exercise
-from hookedu.exercises.observation import Opaque, show
+from hookedu.exercises.observation import Opaque, show, type_name
 from hookedu.exercises.probes.lesson_11.grad_cam import PROBE
 from hookedu.exercises.probes.lesson_11.shared import AFTER, OVERWRITTEN, Net
 from hookedu.exercises.tools import close
@@ -79,7 +79,9 @@ def _has_fixed_size(got: Any, at: _Cam) -> bool:
 def _describe(cam: Any, picture: int) -> str:
     """Describe the shape, and the range and a row of one map: a whole map is too long for a line."""
     if not isinstance(cam, torch.Tensor) or cam.numel() == 0:
-        return f"cam: list | tuple; len(cam) == {len(cam)}" if isinstance(cam, list) else f"cam: {show(cam)}"
+        return (
+            f"cam: {type_name(cam)}; len(cam) == {len(cam)}" if isinstance(cam, list) else f"cam: {show(cam)}"
+        )
     many = cam.ndim == 3 and picture < len(cam)
     name, shown = (f"cam[{picture}]", cam[picture]) if many else ("cam", cam)
     ends = f"cam: {sizes(cam)}; {name}.min() == {shown.min():.4g}; {name}.max() == {shown.max():.4g}"

@@ -45,7 +45,9 @@ EXERCISE = Exercise(
                 "its_input": Gives(lambda key: _both(key.x, key.between)),
                 "layer_alone": Gives(lambda key: _both(key.hidden, key.x @ key.second.T)),
                 "other_mode": Gives(lambda key: _both(key.hidden, key.head / 2)),
-                "a_list": lambda saw, key: all(type(o) is list and len(o) == 1 for o in saw.outputs.values()),
+                "a_list": lambda saw, key: all(
+                    isinstance(o, list) and len(o) == 1 for o in saw.outputs.values()
+                ),
             },
         ),
         Check(

@@ -21,13 +21,13 @@ class Key:
         between = [2 * x @ first.T for x in inputs]
         self.plain = [x @ second.T for x in between]
         added = [p + (0.0 if n == 1 else ADDED) for n, p in enumerate(self.plain)]
-        self.whole = [[False, [x], p, True] for x, p in zip(inputs, self.plain, strict=True)]
+        self.whole = [[False, (x,), p, True] for x, p in zip(inputs, self.plain, strict=True)]
         self.after = factor * self.plain[0]
         self.wanted: dict[str, list[Any]] = {
             "plain": [0, 0],
             "events": [
-                [[True, [x], x @ first.T, True] for x in inputs],
-                [[True, [x], p, True] for x, p in zip(between, self.plain, strict=True)],
+                [[True, (x,), x @ first.T, True] for x in inputs],
+                [[True, (x,), p, True] for x, p in zip(between, self.plain, strict=True)],
             ],
             "outputs": [self.plain, added],
             "attached": [True, True],
@@ -82,7 +82,7 @@ def _event(wanted: bool) -> Of:
         pairs = zip(saw.models[n]["events"], key.wanted["events"][n], strict=True)
         is_layer, args, output, graph = next(pair for pair in pairs if not same(*pair))[wanted]
         module = LAYERS[n] if is_layer else "another module"
-        return f"hook({module}, ({show(args)[1:-1]},), {show(output)}), output.requires_grad == {graph}"
+        return f"hook({module}, {show(args)}, {show(output)}), output.requires_grad == {graph}"
 
     return line
 

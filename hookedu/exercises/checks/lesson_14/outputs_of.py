@@ -11,7 +11,7 @@ from hookedu.exercises.checks.forward_hooks import CALLS_NOW, WRONG_ARGUMENTS
 from hookedu.exercises.checks.lesson_14.shared import near
 from hookedu.exercises.criteria import Check, Saw, Say
 from hookedu.exercises.exercise import Exercise
-from hookedu.exercises.observation import Opaque, show
+from hookedu.exercises.observation import Opaque, is_tuple, show
 from hookedu.exercises.probes.lesson_14.outputs_of import (
     ORDINARY,
     PROBE,
@@ -21,7 +21,7 @@ from hookedu.exercises.probes.lesson_14.outputs_of import (
     weight_and_x,
 )
 from hookedu.exercises.probes.lesson_14.shared import make_model
-from hookedu.exercises.structures import LIST, TUPLE, as_code, mapped, tensors_in, untyped
+from hookedu.exercises.structures import as_code, mapped, tensors_in, untyped
 from hookedu.models.stories import Cache
 
 
@@ -64,12 +64,10 @@ class Key:
         """Return what the layers that ran put out in one of their calls."""
         return {name: calls[n] for name, calls in self.calls.items() if calls}
 
-    def together(self, kind: str) -> dict[str, Any]:
+    def together(self, kind: type[list] | type[tuple]) -> dict[str, Any]:
         """Return what the layers put out, all calls together in a container of this kind where there are several."""
         return {
-            name: calls[0] if len(calls) == 1 else [kind, *calls]
-            for name, calls in self.calls.items()
-            if calls
+            name: calls[0] if len(calls) == 1 else kind(calls) for name, calls in self.calls.items() if calls
         }
 
     def nested(self) -> list[str]:
@@ -77,11 +75,30 @@ class Key:
         return [name for name, value in self.want.items() if not isinstance(value, torch.Tensor)]
 
 
+def equal(one: Any, other: Any) -> bool:
+    """Check whether two structures are equal, tuples and lists apart, tensors up to rounding."""
+    if isinstance(other, dict):
+        return (
+            isinstance(one, dict)
+            and one.keys() == other.keys()
+            and all(equal(one[k], other[k]) for k in other)
+        )
+    if isinstance(other, list | tuple):
+        return _alike_containers(one, other) and len(one) == len(other) and all(map(equal, one, other))
+    if isinstance(other, torch.Tensor):
+        return near(one, other)
+    return type(one) is type(other) and one == other
+
+
+def _alike_containers(one: Any, other: Any) -> bool:
+    return isinstance(one, list | tuple) and is_tuple(one) == is_tuple(other)
+
+
 def _alike(*changes: Callable[[Any], Any]) -> Callable[[Saw, Key], bool]:
     """Return the condition that a change makes the result and what is wanted equal: they differ in nothing else."""
 
     def holds(saw: Saw, key: Key) -> bool:
-        return any(near(mapped(change, saw.result), mapped(change, key.want)) for change in changes)
+        return any(equal(mapped(change, saw.result), mapped(change, key.want)) for change in changes)
 
     return holds
 
@@ -98,12 +115,12 @@ def _refilled(value: Any) -> Any:
     """Return a list or dictionary with what the model puts into it later."""
     if isinstance(value, dict):
         return {"later": 1}
-    return [LIST, "later"] if isinstance(value, list) and value[0] == LIST else value
+    return ["later"] if isinstance(value, list) else value
 
 
 def _last_item(value: Any) -> Any:
     """Return the last item of a tuple, and anything else as it is."""
-    return value[-1] if isinstance(value, list) and value[0] == TUPLE and len(value) > 1 else value
+    return value[-1] if is_tuple(value) and value else value
 
 
 def _overwritten(saw: Saw, key: Key) -> bool:
@@ -115,9 +132,8 @@ def _passes_parameters(saw: Saw, key: Key) -> bool:
     """Check whether the result is right but for the parameter in it, which the model set to 0."""
     if key.case.turn != 2:
         return False
-    got, want = saw.result["stem.last"], key.want["stem.last"]
-    others = {**saw.result, "stem.last": got[:-1]}, {**key.want, "stem.last": want[:-1]}
-    return near(*others) and near(got[-1][:-1], want[-1][:-1]) and near(got[-1][-1], _zero(want[-1][-1]))
+    want = key.want["stem.last"]
+    return equal(saw.result, key.want | {"stem.last": (*want[:-1], (*want[-1][:-1], _zero(want[-1][-1])))})
 
 
 def _loses_containers(saw: Saw, key: Key) -> bool:
@@ -125,21 +141,28 @@ def _loses_containers(saw: Saw, key: Key) -> bool:
     want = {name: mapped(_zero, key.want[name]) for name in key.want}
     got = {name: mapped(_zero, saw.result[name]) for name in key.want}
     return (
-        not key.case.sizes and not near(got, want) and all(_refilled_somewhere(got[n], want[n]) for n in want)
+        not key.case.sizes
+        and not equal(got, want)
+        and all(_refilled_somewhere(got[n], want[n]) for n in want)
     )
 
 
 def _refilled_somewhere(got: Any, want: Any) -> bool:
-    if near(got, want) or near(got, _refilled(want)):
+    if equal(got, want) or equal(got, _refilled(want)):
         return True
     if isinstance(want, dict):
         return got.keys() == want.keys() and all(_refilled_somewhere(got[k], want[k]) for k in want)
-    return isinstance(want, list) and len(got) == len(want) and all(map(_refilled_somewhere, got, want))
+    return (
+        isinstance(want, list | tuple)
+        and _alike_containers(got, want)
+        and len(got) == len(want)
+        and all(map(_refilled_somewhere, got, want))
+    )
 
 
 def _name(saw: Saw, key: Key) -> str:
     """Return the first name whose output is wrong."""
-    return next(name for name in key.case.names if not near(saw.result.get(name), key.want.get(name)))
+    return next(name for name in key.case.names if not equal(saw.result.get(name), key.want.get(name)))
 
 
 def _leaf(value: Any) -> str:
@@ -197,7 +220,7 @@ EXERCISE = Exercise(
             "outputs",
             "result",
             want=lambda key: key.want,
-            ok=lambda saw, key: near(saw.result, key.want),
+            ok=lambda saw, key: equal(saw.result, key.want),
             points=4,
             essential=True,
             expected=_line(lambda saw, key: key.want),
@@ -215,17 +238,17 @@ EXERCISE = Exercise(
                 "not_run": lambda saw, key: saw.result.keys() - key.want.keys() == {"unused"},
                 "wrong_keys": lambda saw, key: not saw.result.keys() <= key.want.keys(),
                 "missing": lambda saw, key: saw.result.keys() < key.want.keys(),
-                "first_call": lambda saw, key: near(saw.result, key.of_call(0)),
-                "all_calls": lambda saw, key: near(
-                    saw.result, {name: [LIST, *calls] for name, calls in key.calls.items() if calls}
+                "first_call": lambda saw, key: equal(saw.result, key.of_call(0)),
+                "all_calls": lambda saw, key: equal(
+                    saw.result, {name: calls for name, calls in key.calls.items() if calls}
                 ),
                 "calls_together": lambda saw, key: any(
-                    near(saw.result, key.together(kind)) for kind in (TUPLE, LIST)
+                    equal(saw.result, key.together(kind)) for kind in (tuple, list)
                 ),
-                "last_item": lambda saw, key: near(
+                "last_item": lambda saw, key: equal(
                     saw.result, {name: _last_item(value) for name, value in key.want.items()}
                 ),
-                "no_kwargs": lambda saw, key: not key.case.sizes and near(saw.result, key.unscaled()),
+                "no_kwargs": lambda saw, key: not key.case.sizes and equal(saw.result, key.unscaled()),
                 "first_item": lambda saw, key: all(
                     any(near(saw.result[name], one) for one in tensors_in(key.want[name]))
                     for name in key.nested()
@@ -239,7 +262,7 @@ EXERCISE = Exercise(
         ),
         Check(
             "ordinary",
-            ok=lambda saw, key: near(saw.ordinary, key.ordinary),
+            ok=lambda saw, key: equal(saw.ordinary, key.ordinary),
             essential=True,
             given=Say("ordinary_net", code=f"result = outputs_of(net, {show(list(ORDINARY))}, x)"),
             expected=lambda saw, key: _ordinary(key.ordinary),
@@ -249,7 +272,7 @@ EXERCISE = Exercise(
             ],
             mistakes={
                 "drops_none": lambda saw, key: key.ordinary.keys() - saw.ordinary.keys() == {"log"},
-                "copied_before": lambda saw, key: near(saw.ordinary["act"], key.ordinary["fc"]),
+                "copied_before": lambda saw, key: equal(saw.ordinary["act"], key.ordinary["fc"]),
             },
         ),
         all_detached("result = outputs_of(model, names, *args, **kwargs)"),

@@ -6,7 +6,8 @@ from typing import Any
 import torch
 
 from hookedu.exercises.criteria import Check, Of, Say
-from hookedu.exercises.observation import Opaque, show
+from hookedu.exercises.observation import Opaque, bracketed, show
+from hookedu.exercises.structures import mapped, untyped
 
 _TOLERANCE = 1e-3
 
@@ -24,9 +25,12 @@ def close_to(got: Any, want: Any) -> bool:
 
 def numbers(value: Any) -> Any:
     """Return the same nested lists with numbers of Python in place of tensors that hold one."""
-    if isinstance(value, list):
-        return [numbers(one) for one in value]
-    return float(value) if isinstance(value, torch.Tensor) and value.numel() == 1 else value
+    return mapped(lambda v: float(v) if isinstance(v, torch.Tensor) and v.numel() == 1 else v, value)
+
+
+def as_lists(value: Any) -> str:
+    """Write entries as nested lists, in which a nan equals a nan."""
+    return str(mapped(untyped, value))
 
 
 def holds(value: Any, kind: type) -> bool:
@@ -36,17 +40,17 @@ def holds(value: Any, kind: type) -> bool:
 
 def shown(value: Any) -> str:
     """Write entries as code: pairs of a name and a value as a dictionary, numbers with few digits."""
-    if isinstance(value, list) and value and all(_is_pair(one) for one in value):
+    if type(value) is list and value and all(_is_pair(one) for one in value):
         return "{" + ", ".join(f"{name!r}: {shown(one)}" for name, one in value) + "}"
     if isinstance(value, list):
-        return "[" + ", ".join(map(shown, value)) + "]"
+        return bracketed(map(shown, value), value)
     if isinstance(value, torch.Tensor):
         return f"tensor({float(value):.4g})" if value.numel() == 1 else f"Tensor{tuple(value.shape)}"
     return f"{value:.4g}" if isinstance(value, float) else show(value)
 
 
 def _is_pair(value: Any) -> bool:
-    return isinstance(value, list) and len(value) == 2 and isinstance(value[0], str)
+    return type(value) is list and len(value) == 2 and isinstance(value[0], str)
 
 
 def is_manager(given: str) -> Check:

@@ -1,11 +1,20 @@
 """What decides about 15.2, `update_ratios(model, optimizer)`."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 import torch
 
-from hookedu.exercises.checks.lesson_15.shared import close_to, ends, holds, is_manager, numbers, shown
+from hookedu.exercises.checks.lesson_15.shared import (
+    as_lists,
+    close_to,
+    ends,
+    holds,
+    is_manager,
+    numbers,
+    shown,
+)
 from hookedu.exercises.criteria import Check, Say
 from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.observation import Opaque
@@ -148,7 +157,7 @@ def _lines(saw: Any, key: _Key) -> tuple[str, str]:
     return f"len(steps) == {n + 1}", f"len(steps) == {len(entries)}"
 
 
-_ADDED = "[[['first', nan], ['late', 0.5]]]"
+_ADDED = [[["first", math.nan], ["late", 0.5]]]
 _GIVEN = "with update_ratios(model, optimizer) as steps: optimizer.step()"
 
 EXERCISE = Exercise(
@@ -235,14 +244,18 @@ EXERCISE = Exercise(
         ),
         Check(
             "added",
-            ok=lambda saw, key: saw.added == _ADDED,
+            ok=lambda saw, key: as_lists(saw.added) == str(_ADDED),
             essential=True,
             given=Say("added"),
-            expected=f"steps[-1:] == {_ADDED}",
-            got="steps[-1:] == {saw.added}",
+            expected=lambda saw, key: f"steps[-1:] == {shown(_ADDED)}",
+            got=lambda saw, key: (
+                f"steps[-1:] == {saw.added if isinstance(saw.added, str) else shown(saw.added)}"
+            ),
             mistakes={
-                "names_at_entry": lambda saw, key: "'first'" in saw.added and "'late'" not in saw.added,
-                "none_for_nan": lambda saw, key: "None" in saw.added,
+                "names_at_entry": lambda saw, key: (
+                    "'first'" in str(saw.added) and "'late'" not in str(saw.added)
+                ),
+                "none_for_nan": lambda saw, key: "None" in str(saw.added),
             },
         ),
         *ends(_GIVEN, lambda saw, key: saw.late == STEPS),

@@ -5,7 +5,6 @@ from typing import Any
 
 import torch
 
-from hookedu.exercises.observation import type_name
 from hookedu.exercises.probing import Draw, Probe, call
 from hookedu.exercises.tools import copies, same, whole
 
@@ -48,7 +47,7 @@ def observe(double: Any, case: tuple[torch.Tensor]) -> dict[str, Any]:
         return results[-1]
 
     before = copies(case[0])
-    report, later = call(keeping, case) | {"type": type_name(results[0])}, None
+    report, later = call(keeping, case), None
     report["changed"] = not alike(case[0], before)
     report["second"] = copies(double(case[0].neg_()))
     if isinstance(results[0], torch.Tensor) and not alike(results[0], report["result"]):

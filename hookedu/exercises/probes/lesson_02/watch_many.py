@@ -7,7 +7,7 @@ import torch
 
 from hookedu.exercises.conduct import HANDLES
 from hookedu.exercises.probing import Draw, Probe, hooks_on, remove_handle
-from hookedu.exercises.tools import copies, noted, same, whole
+from hookedu.exercises.tools import copies, noted, rebuilt, same, whole
 
 _NAMES: tuple[str, ...] = ("trunk", "conv", "gate", "pool", "skip", "head", "norm", "proj")
 # Names of tensors that require a gradient, and alike: none may be shortened or changed.
@@ -81,7 +81,7 @@ def observe(watch_many: Any, case: Case) -> dict[str, Any]:
     gave = noted(tensors[names[0]])
     loss(case).backward(retain_graph=True)
     report = {"hooked": hooked, "seen": copies(seen), "is_list": isinstance(handles, list)}
-    report["handles"] = [*handles] if isinstance(handles, (list, tuple)) else handles
+    report["handles"] = rebuilt(handles, handles) if isinstance(handles, (list, tuple)) else handles
     first = [*kept, seen.get(names[0])]  # of one gradient, what the hook of others got and what `seen` holds
     before_second = copies(first)
     (2 * loss(case)).backward(retain_graph=True)

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from hookedu.exercises.probing import Draw, Probe
+from hookedu.exercises.tools import rebuilt
 
 # Signs of k, m and s; m is always larger than s, which is a fraction in the third setting. With these, no two formulas of the lesson agree in all settings. In
 # the last setting k is 0, by which nothing can be divided.
@@ -23,10 +24,10 @@ def make_case(rng: Draw) -> Case:
 
 
 def numbers(value: Any) -> Any:
-    """Return a tuple of any kind and an array as a list, and numbers of NumPy in it as plain ones."""
+    """Return a tuple or list of any kind as a plain one, an array as a list, and numbers of NumPy in it as plain ones."""
     if isinstance(value, (np.ndarray, np.generic)):
         return value.tolist()
-    return list(map(numbers, value)) if isinstance(value, (tuple, list)) else value
+    return rebuilt(value, map(numbers, value)) if isinstance(value, (tuple, list)) else value
 
 
 def observe(predict: Any, case: Case) -> dict[str, Any]:

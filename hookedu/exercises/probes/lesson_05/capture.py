@@ -73,7 +73,7 @@ def observe(capture: Any, case: Case) -> dict[str, Any]:
     saw["frozen"] = not conv.weight.requires_grad
     saw["replaced"] = any(own is not got for own, got in zip(made, received, strict=False))
     saw["tracked"] = any(x.requires_grad for x in pictures)
-    saw["seen"] = [list(pair) if isinstance(pair, tuple) else pair for pair in copies(seen)]
+    saw["seen"] = [tuple(pair) if isinstance(pair, tuple) else pair for pair in copies(seen)]
     saw["itself"] = [
         isinstance(pair, tuple | list) and len(pair) > 0 and pair[0] is x
         for pair, x in zip(seen[len(case.before) :], inputs, strict=False)

@@ -16,7 +16,7 @@ from hookedu.exercises.probes.lesson_05.shared import (
 )
 from hookedu.exercises.probes.onlooker import Onlooker, is_cut
 from hookedu.exercises.probing import Draw, Probe
-from hookedu.exercises.structures import described, tensors_in
+from hookedu.exercises.structures import detached, mapped, tensors_in
 from hookedu.exercises.tools import attempted, copies, linear, whole
 
 # `rounds`: how often the model runs its body, 0 for a model without children; `more`: whether the model has further
@@ -192,7 +192,7 @@ def observe(every_call: Any, case: Case) -> dict[str, Any]:
     saw["graph"] = model.grad_on and not model.cut and not nested.cut
     of_none = attempted(lambda: every_call(Nothing(), case.x)) if has_nested(case) else None
     saw["nested"], saw["of_none"] = (
-        described(dict(found) if isinstance(found, dict) else found) for found in (kept, of_none)
+        mapped(detached, dict(found) if isinstance(found, dict) else found) for found in (kept, of_none)
     )
     saw["nested_attached"] = sum(tensor.requires_grad for tensor in tensors_in(kept))
     saw |= {"detached": model.detached(), "switched": model.switched and _modes(model) == model.modes}

@@ -10,7 +10,7 @@ from torch import nn
 from hookedu.exercises.observation import encode
 from hookedu.exercises.probes.onlooker import Onlooker, is_cut
 from hookedu.exercises.probing import Draw, Probe
-from hookedu.exercises.tools import linear, whole
+from hookedu.exercises.tools import linear, rebuilt, whole
 
 # `lies`: what the network adds to each intermediate value that it reports; `reuses`: whether it runs ReLU twice, a child
 # under two names; `act`: the class of that child.
@@ -105,9 +105,9 @@ def observe(prove: Any, case: Case) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Return lists and tuples as lists, and numbers of numpy as those of Python."""
+    """Return lists and tuples of any kind as plain ones, and numbers of numpy as those of Python."""
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
+        return rebuilt(value, map(_plain, value))
     return value.item() if isinstance(value, numpy.generic) else value
 
 

@@ -94,7 +94,7 @@ def kinds(entry: Any) -> Any:
     for key, value in entry.items():
         known = (kind.__name__ for kind in (torch.Tensor, tuple) if isinstance(value, kind))
         plain = value.tolist() if isinstance(value, np.ndarray) else copies(value)
-        plain = list(value) if isinstance(value, tuple) else plain
+        plain = tuple(value) if isinstance(value, tuple) else plain
         found[key] = [next(known, type(value).__name__), plain]
     return found
 

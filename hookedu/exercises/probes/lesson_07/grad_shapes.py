@@ -9,7 +9,7 @@ from torch import nn
 from hookedu.exercises.conduct import RNG
 from hookedu.exercises.probes.lesson_07.shared import linear, quiet
 from hookedu.exercises.probing import Draw, Probe
-from hookedu.exercises.tools import attempted, copies, same, whole
+from hookedu.exercises.tools import attempted, copies, rebuilt, same, whole
 
 Case = tuple[nn.Linear, dict[str, torch.Tensor], nn.Linear]
 
@@ -56,8 +56,8 @@ def make_case(rng: Draw) -> Case:
 
 
 def _plain(value: Any) -> Any:
-    """Convert nested tuples and torch.Size to lists: an answer may use any of them."""
-    return [_plain(v) for v in value] if isinstance(value, (tuple, list)) else value
+    """Convert nested tuples of any kind to plain ones, also a torch.Size."""
+    return rebuilt(value, map(_plain, value)) if isinstance(value, (tuple, list)) else value
 
 
 def observe(grad_shapes: Any, case: Case) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from torch import nn
 from hookedu.exercises.conduct import HANDLES
 from hookedu.exercises.probes.lesson_07.shared import linear, quiet, rows
 from hookedu.exercises.probing import Draw, Probe, remove_handle
-from hookedu.exercises.tools import attempted, copies
+from hookedu.exercises.tools import attempted, copies, rebuilt
 
 
 class Shortcut(nn.Module):
@@ -106,7 +106,7 @@ def observe(guided_relu: Any, case: tuple[Net, Net]) -> dict[str, Any]:
         if not training:
             model.eval()
         saw["other"] = x_grad(other.model, other.x, other.ws[0])
-        saw["handles"] = [*handles] if isinstance(handles, (list, tuple)) else handles
+        saw["handles"] = rebuilt(handles, handles) if isinstance(handles, (list, tuple)) else handles
         _remove(handles)
         saw["after"] = x_grad(model, x, ws[0])
         relu, saw["itself"] = nn.ReLU(), []

@@ -8,6 +8,7 @@ from torch import nn
 from torch.nn.modules.module import register_module_forward_hook
 from torch.utils.hooks import RemovableHandle
 
+from hookedu.exercises.tools import rebuilt
 from hookedu.hooks.state import GLOBAL_HOOKS
 
 
@@ -85,5 +86,5 @@ def plain(value: Any, levels: int = 2) -> Any:
     if isinstance(value, dict) and levels:
         return {key: plain(item, levels - 1) for key, item in value.items()}
     if isinstance(value, (list, tuple)) and levels:
-        return [plain(item, levels - 1) for item in value]
+        return rebuilt(value, (plain(item, levels - 1) for item in value))
     return value

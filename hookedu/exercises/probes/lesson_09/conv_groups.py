@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from hookedu.exercises.probes.lesson_09.shared import conv, look_on, make_whole, picture, tell_tuple
+from hookedu.exercises.probes.lesson_09.shared import conv, look_on, make_whole, picture
 from hookedu.exercises.probes.onlooker import is_cut
 from hookedu.exercises.probing import Draw, Probe
 from hookedu.exercises.tools import copies
@@ -75,13 +75,13 @@ def _case(rng: Draw) -> tuple[nn.Module, torch.Tensor]:
 def observe(conv_groups: Any, case: tuple[nn.Module, torch.Tensor]) -> dict[str, Any]:
     """Group the outputs of a run, and count the runs of the model and of its first part.
 
-    Keys are observed as code: a tuple and a torch.Size in the same way.
+    A key that is a torch.Size is observed as a tuple.
     """
     model, x = case
     calls = look_on(model)
     found = conv_groups(model, x)
     pairs = found.items() if isinstance(found, dict) else ()
-    groups = {_as_code(key): copies(tell_tuple(outputs)) for key, outputs in pairs}
+    groups = {tuple(key) if isinstance(key, tuple) else key: copies(outputs) for key, outputs in pairs}
     kept = [t for _, group in pairs if isinstance(group, list) for t in group]
     return {
         "keys": list(groups) if isinstance(found, dict) else found,
@@ -93,10 +93,6 @@ def observe(conv_groups: Any, case: tuple[nn.Module, torch.Tensor]) -> dict[str,
         "runs": calls[model],
         "parts": calls[next(model.children(), model)],
     }
-
-
-def _as_code(key: Any) -> Any:
-    return str(tuple(key)) if isinstance(key, tuple) else repr(key) if isinstance(key, str) else key
 
 
 PROBE = Probe("09.1", "conv_groups", _case, observe, cases=3, runs=1, restores=True)

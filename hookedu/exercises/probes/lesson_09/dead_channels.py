@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import nn
 
-from hookedu.exercises.probes.lesson_09.shared import is_number, look_on, tell_tuple
+from hookedu.exercises.probes.lesson_09.shared import is_number, look_on
 from hookedu.exercises.probing import Draw, Probe
 
 # Where a channel is above 0: everywhere, in one batch, or in one picture. A weak one is just above 0.
@@ -117,7 +117,7 @@ def observe(dead_channels: Any, case: Case) -> dict[str, Any]:
     awake = torch.tensor([1.0 if role == "silent" else -1.0 for role in case.roles])[:, None, None]
     another = _Net(len(case.roles), case.woken, case.calls)
     dead_channels(another, another.body[1], [-awake.expand_as(batch).flip(1) for batch in case.maps])
-    return {"result": tell_tuple(result), "runs": net.runs}
+    return {"result": result, "runs": net.runs}
 
 
 PROBE = Probe("09.4", "dead_channels", _case, observe, cases=len(_TURNS), restores=True)

@@ -16,7 +16,6 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from tensorboard.backend.event_processing.event_file_loader import RawEventFileLoader
 from torch.utils.tensorboard import SummaryWriter
 
-from hookedu.exercises.probes.lesson_09.shared import tell_tuple
 from hookedu.exercises.probing import Draw, Probe
 
 # Its timestamp makes readers read it before any file that is written now.
@@ -95,7 +94,7 @@ def observe(log_maps: Any, case: Case) -> dict[str, Any]:
         reader = EventAccumulator(folder, size_guidance={"images": 0}).Reload()
         images = {name: reader.Images(name) for name in sorted(reader.Tags()["images"]) if name != other[0]}
     return {
-        "result": tell_tuple(result),
+        "result": result,
         "open": len(open_writers),
         "open_when_read": open_when_read[-1],
         "unread": len(unread),

@@ -57,11 +57,6 @@ def look_on(model: nn.Module) -> Counter[nn.Module]:
     return calls
 
 
-def tell_tuple(value: Any) -> Any:
-    """Return a value with a tuple marked as such: an observation would show it as a list."""
-    return {"tuple": list(value)} if isinstance(value, tuple) else value
-
-
 def is_number(value: Any) -> bool:
     """Check whether a value is a NumPy number or a tensor of one element, which `item()` makes a Python number."""
     return isinstance(value, np.generic) or (isinstance(value, torch.Tensor) and value.numel() == 1)

@@ -195,14 +195,14 @@ def _unusual(instruments: Any, case: Case) -> Any:
         return entries(rows)
 
 
-def _spoilt(instruments: Any, x: torch.Tensor) -> dict[str, str]:
+def _spoilt(instruments: Any, x: torch.Tensor) -> dict[str, Any]:
     """Return the pair of a layer whose input holds a nan and whose loss is multiplied by it, and a gradient of its weight."""
     layer, bad = nn.Linear(3, 1), x.detach().clone()
     model, bad[0, 0] = nn.Sequential(layer), torch.nan
     with instruments(model) as rows:
         (model(bad) * torch.nan).sum().backward()
         pairs = rows[-1].values() if isinstance(rows, list) and rows and isinstance(rows[-1], dict) else []
-        reading = str([list(pair) for pair in pairs if isinstance(pair, list | tuple)][:1])[:200]
+        reading = entries([pair for pair in pairs if isinstance(pair, list | tuple)][:1])
     grad = layer.weight.grad
     return {"reading": reading, "grad": "None" if grad is None else f"{grad[0, 1].item()}"}
 

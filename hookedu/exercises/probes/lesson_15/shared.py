@@ -8,7 +8,7 @@ from torch import nn
 
 from hookedu.exercises.conduct import Interruption, Stopped
 from hookedu.exercises.probes.chain import hooks_of_modules, parameter_hooks
-from hookedu.exercises.tools import is_manager
+from hookedu.exercises.tools import is_manager, rebuilt
 from hookedu.hooks.state import GLOBAL_HOOKS, GLOBAL_STEP_HOOKS
 
 
@@ -83,11 +83,11 @@ def entered(manager: Any) -> tuple[bool, Any]:
 
 
 def entries(value: Any) -> Any:
-    """Return the entries kept so far as plain lists of pairs, in order: a snapshot, as the answer goes on."""
+    """Return the entries kept so far as plain lists and tuples, in order, a dict as a list of pairs: a snapshot, as the answer goes on."""
     if isinstance(value, dict):
         return [[str(key), entries(item)] for key, item in value.items()]
     if isinstance(value, list | tuple):
-        return [entries(item) for item in value]
+        return rebuilt(value, map(entries, value))
     if isinstance(value, torch.Tensor):
         return value.detach().clone()
     return float(value) if isinstance(value, float) else value
