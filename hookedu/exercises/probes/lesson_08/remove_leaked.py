@@ -15,7 +15,7 @@ from hookedu.exercises.probes.lesson_08.shared import (
     plain,
 )
 from hookedu.exercises.probing import Draw, Probe
-from hookedu.exercises.tools import linear, whole
+from hookedu.exercises.tools import linear, rebuilt, whole
 
 Place = tuple[str, str]  # (path of the module, kind of the hook)
 TOP, INSIDE = ("stem", "body", "head"), ("body.fc", "body.act")
@@ -91,8 +91,8 @@ def observe(remove_leaked: Any, case: Case) -> dict[str, Any]:
 
 def _in_any_order(found: Any) -> Any:
     found = plain(found)
-    names = isinstance(found, list) and all(isinstance(name, str) for name in found)
-    return sorted(found) if names else found
+    names = isinstance(found, list | tuple) and all(isinstance(name, str) for name in found)
+    return rebuilt(found, sorted(found)) if names else found
 
 
 PROBE = Probe("08.3", "remove_leaked", make_case, observe, cases=4, leaves=(OTHERS,))
