@@ -37,15 +37,16 @@ LanguageToggle()
 # </div>
 # <div lang="en">
 #
-# Which of 6 shapes is in a picture? In lesson 10 we trained a network of the kind `SmallCNN` to answer this. First, its
-# 4 blocks of convolutions look for features. Then a global average pool takes the mean of every feature map. Finally, a
-# linear layer turns these means into a score for each shape.
+# Which of 6 shapes does a picture show? In lesson 10 we trained networks of the kind `SmallCNN` to answer this
+# question. Its 4 blocks of convolutions look for features, a global average pool then takes the mean of every feature
+# map, and in the end a linear layer turns these means into a score for each shape.
 #
 # Such a score, before any softmax, is called a **logit**. The class with the largest logit is the answer of the
 # network.
 #
-# This time we load trained weights, and the network is in eval mode. Before we ask where it looks, let us see what it
-# consists of. The code below lists its modules, and the shape that a picture of 64×64 has after each of them.
+# This time we load weights that are already trained, and the network is in eval mode. Before we ask where it looks, let
+# us see what it is made of. The code below lists its modules, and the shape that a picture of 64×64 has after each of
+# them.
 #
 # </div>
 
@@ -72,9 +73,10 @@ for name, child in model.named_children():
 # In training this network was told the class of each picture and nothing else. It never saw a box around a shape, and
 # each picture held only one shape.
 #
-# Now we make a picture of a kind that it never saw. We join one half each of two pictures, with a cross on the left,
-# a triangle on the right, and some lines to distract. **Guess first** what the network answers, and then ask
-# yourself: can a network that has learnt only classes point at the cross, and at the triangle?
+# Now we show it a picture of a kind that it has never seen. We take one half each of two pictures and join them, so
+# that there is a cross on the left and a triangle on the right, with some lines to distract it. **Guess first** what
+# the network answers, and then ask yourself: can a network that has learnt only classes point at the cross, and at the
+# triangle?
 #
 # </div>
 
@@ -121,9 +123,9 @@ ax.set_axis_off()
 # average behind it mixes all places. `block4` returns 64 feature maps of 8×8. But which of these channels speak for the
 # cross? The gradient can tell, because it says how sensitive the logit of the cross is to each place of each map.
 #
-# So we need both, the maps from the forward pass and the gradient from the backward pass. That is why the forward hook
-# below does two things. It keeps the maps, and it registers a tensor hook on `output`. When the backward pass reaches
-# this tensor, the tensor hook receives its gradient (section 7.8).
+# So we need both the maps and the gradient, but they come at different times: the maps in the forward pass, the
+# gradient only in the backward pass. One forward hook can still collect both. It keeps the maps at once, and it
+# registers a tensor hook on `output`, which receives the gradient when the backward pass gets there (section 7.8).
 #
 # Each channel has 64 places, and each place has a gradient of its own. **Guess first**: are these 64 gradients equal?
 #
@@ -162,13 +164,13 @@ print("the head's own weights, divided by 64:", same)
 # </div>
 # <div lang="en">
 #
-# Within a channel the gradients are all equal. The reason is what follows `block4`. First comes an average over 64
-# places, in which each place counts for one 64th. Then a linear layer multiplies the average by a weight. So every
-# place of a channel has the same gradient, namely this weight, divided by 64.
+# Within a channel the gradients are all equal, because of what follows `block4`. First comes an average over the 64
+# places, so each place counts for one 64th. Then a linear layer multiplies this average by a weight. So the gradient at
+# every place is this weight, divided by 64.
 #
 # At earlier layers, and in networks that do not end like this one, such as AlexNet, the gradient usually differs from
-# place to place. Grad-CAM therefore takes its **average**, and this number is the **weight** of the channel. A positive
-# weight speaks for the cross, and a negative one against it.
+# place to place. That is why Grad-CAM takes its **average** as the **weight** of the channel. A channel with a positive
+# weight speaks for the cross, and one with a negative weight against it.
 #
 # </div>
 #
@@ -181,10 +183,10 @@ print("the head's own weights, divided by 64:", same)
 # </div>
 # <div lang="en">
 #
-# We started the backward pass from the logit of the cross. Could we also have started it from the probability of the
-# cross, or from the loss that training uses? To compare the three, we put their gradients with respect to the 6 logits
-# into three rows. A number that is not 0 shows that the logit of its class has an influence. **Guess first**: in which
-# rows does the triangle have an influence?
+# We started the backward pass from the logit of the cross. Could we also have started from the probability of the
+# cross, or from the loss that training uses? To compare them, we put the gradients of all three with respect to the 6
+# logits into three rows. Where a number is not 0, the logit of that class has an influence. **Guess first**: in which
+# rows does the triangle have one?
 #
 # </div>
 
@@ -203,7 +205,7 @@ print(Table(["gradient of", *CLASSES], rows))
 # %% [markdown]
 # <div lang="zh">
 #
-# 只有 logit 那一行只问十字自己，概率和损失两行都牵涉到三角形，因为 softmax 把各类放在一起比。要概率升高，压低三角形也行，而这不是我们想问的。
+# 只有 logit 那一行只问十字自己，概率和损失两行都牵涉到三角形，因为 softmax 把各类放在一起比（其余四类也有影响，只是太小，四舍五入成了 0）。要概率升高，压低三角形也行，而这不是我们想问的。
 #
 # 还有一个原因：十字的概率已经接近 1，梯度只剩 0.03。损失的梯度也一样小，符号还是反的，因为十字变强，损失就变小。
 #
@@ -213,17 +215,17 @@ print(Table(["gradient of", *CLASSES], rows))
 # <div lang="en">
 #
 # Only the row of the logit asks about the cross alone. The probability and the loss depend on the triangle as well,
-# because softmax compares all classes. So the probability also rises if the triangle is pushed down, and that is not
-# what we want to know.
+# because softmax compares all classes. (The other four have an influence too, but so small that it rounds to 0.) So the
+# probability also rises if the triangle is pushed down, and that is not what we want to know.
 #
-# There is another reason. The probability of the cross is already near 1, so it can hardly rise any more, and its
-# gradient has faded to 0.03. The gradient of the loss has faded just as much, and its sign is reversed, because the
-# loss falls when the cross gains.
+# There is another reason. The probability of the cross is already near 1 and can hardly rise any more, so its gradient
+# has faded to 0.03. That of the loss has faded as much, and has the opposite sign, as the loss falls when the cross
+# gains.
 #
-# So far we have asked about one picture. Can several pictures share one backward pass, to save time? Each needs the
-# gradient of the logit of its own class, and `logits.gather(1, labels[:, None])` takes just that logit from every
-# picture. We add up those of two pictures and run backward once. Then we compare the result with what each picture gets
-# alone, in eval mode and in train mode. **Guess first**: in which mode do the gradients of the two pictures mix?
+# Can several pictures share one backward pass, to save time? Each needs the gradient of the logit of its own class, and
+# `logits.gather(1, labels[:, None])` takes just that logit from every picture. We add up those of two pictures, run
+# backward once, and compare the result with what each picture gets alone, in eval mode and in train mode. **Guess
+# first**: in which mode do the gradients of the two pictures mix?
 #
 # </div>
 
@@ -331,9 +333,9 @@ check("11.1", channel_weights)
 # </div>
 # <div lang="en">
 #
-# Now we have the maps, which say where something is, and the weights, which say how much each channel speaks for the
-# class. Only one step is missing: multiply the feature map of each channel by its weight, add them all up, and cut off
-# what is negative. This is **Grad-CAM**, which stands for gradient-weighted class activation mapping.
+# The maps say where something is, and the weights say how much each channel speaks for the class. To get a heat map
+# from them, we multiply the feature map of each channel by its weight, add up the products, and cut off what is
+# negative. This is **Grad-CAM**, which stands for gradient-weighted class activation mapping.
 #
 # $L = \mathrm{ReLU}(\sum_c w_c A_c)$
 #
@@ -390,10 +392,10 @@ for ax, name in zip(axes, ("cross", "triangle"), strict=True):
 # </div>
 # <div lang="en">
 #
-# The map of 8×8 has to be enlarged to 64×64 before we can lay it over the picture or compare it with a box.
-# `F.interpolate` does that, but with the wrong options it distorts the map. To see what its options do, we try some on
-# one row of 4 numbers, the first of which is negative. We also let `relu()` come before the enlarging in one case and
-# after it in another. **Guess first**: are the numbers the same? Then see what we get without `mode`.
+# A map of 8×8 has to be enlarged to 64×64 before we can lay it over the picture or compare it with a box.
+# `F.interpolate` does that, but with the wrong options it distorts the map. To see what the options do, we try them on
+# one row of 4 numbers, the first of which is negative. `relu()` can come before the enlarging or after it. **Guess
+# first**: do both orders give the same numbers? Then see what we get without `mode`.
 #
 # </div>
 
@@ -419,23 +421,23 @@ print("bilinear:", tuple(maps.shape), "to", tuple(enlarged.shape))
 # %% [markdown]
 # <div lang="zh">
 #
-# 不写 `mode`，得到的是最近邻，即 `nearest`。它重复每个数，热图就成了一个个方块。`linear` 在相邻的数之间平缓地过渡，高峰还在原处。加上 `align_corners=True`，首尾两个数就被拉到边上，高峰也跟着偏了。
+# 不写 `mode`，得到的是最近邻，即 `nearest`。它重复每个数，热图就成了一个个方块。`linear` 在相邻的数之间平缓地过渡，这里的高峰还在原处。加上 `align_corners=True`，首尾两个数就被拉到边上，高峰也跟着偏了。
 #
 # 为什么要先 `relu()`？线性放大会把相邻的数混在一起。如果负数还在，就会渗进旁边的格子，0.75 就变成了 0.50。
 #
-# 图像要用 `bilinear`，也就是横竖各做一次 `linear`。它只收 `N×C×H×W` 的张量，所以求和时要留着通道那一维。
+# 图像要用 `bilinear`，也就是横竖各做一次 `linear`。它只收 `N×C×H×W`，所以求和时要留着通道那一维。
 #
 # </div>
 # <div lang="en">
 #
-# Without `mode` we get `nearest`, which repeats every number, so the map consists of blocks. `linear` passes gradually
-# between the numbers, and the peak stays. `align_corners=True` pulls the outer numbers to the borders, so the peak
-# moves and points at the wrong place.
+# Without `mode` we get `nearest`, which repeats every number, so the map consists of blocks. With `linear` the numbers
+# pass gradually into each other, and here the peak stays. `align_corners=True` pulls the outer numbers to the borders,
+# and the peak moves too.
 #
-# `relu()` comes first because linear enlarging mixes neighbours: a negative number leaks into the places beside it, and
-# 0.75 becomes 0.50.
+# `relu()` comes first because linear enlarging mixes neighbours. A negative number would leak into the places beside
+# it, and 0.75 becomes 0.50.
 #
-# For pictures use `bilinear`, which is `linear` in both directions. It takes only `N×C×H×W`, so keep the channel
+# For pictures we use `bilinear`, which is `linear` in both directions. It takes only `N×C×H×W`, so keep the channel
 # dimension in the sum.
 #
 # </div>
@@ -513,8 +515,8 @@ check("11.2", grad_cam)
 # </div>
 # <div lang="en">
 #
-# No ReLU of `SmallCNN` works in place, but common networks are different: in torchvision's ResNet and VGG all of them
-# do. What does that do to our maps?
+# None of the ReLUs of `SmallCNN` works in place, but in common networks, such as torchvision's ResNet and VGG, all of
+# them do. Does that harm our maps?
 #
 # To find out, we make a copy in which only `inplace` is switched on. Both networks give exactly the same logits. But do
 # we also keep the same map and the same gradient? We keep each of them at `block4.bn` in two ways:
@@ -574,8 +576,9 @@ for way, a, b in zip(ways, *results, strict=True):
 # this memory in place, the kept map changes with it, and no negative number is left in it. `clone()` keeps what was
 # there at that moment (lesson 09).
 #
-# The gradient has a similar trap. After an operation in place, `retain_grad()` goes with the tensor, and so it gives
-# the gradient **behind** the ReLU. A tensor hook stays with the old value (lesson 04).
+# There is a similar trap for the gradient. `retain_grad()` goes with the tensor, and after the operation in place this
+# tensor is the output of the ReLU. So we get the gradient **behind** the ReLU. A tensor hook, by contrast, stays with
+# the value that it was registered on (lesson 04).
 #
 # Does your own `grad_cam` avoid both traps? Run it on both networks, at three places. At each place, both networks
 # should give the same map.
@@ -606,9 +609,9 @@ except NotImplementedError:
 # </div>
 # <div lang="en">
 #
-# However pretty it is, a single map proves nothing. We need a number, and the **pointing game** gives one. If the
-# highest point of the map lies in the box, that is a hit, and otherwise it is a miss. Counted over many unseen
-# pictures, this gives the hit rate.
+# A single heat map proves nothing, however pretty it is. What we need is a number, and the **pointing game** gives us
+# one. We look at the highest point of the map: if it lies in the box, that is a hit, and otherwise it is a miss.
+# Counted over many unseen pictures, this gives the hit rate.
 #
 # Since our pictures are drawn, we know the boxes exactly. `sample.box` is `x0, y0, x1, y1`, with `x` to the right and
 # `y` down. As in a Python slice, the start belongs to the box and the end does not, so `image[:, y0:y1, x0:x1]` is
@@ -657,8 +660,8 @@ print(f"classified correctly: {right_class.float().mean():.3f}")
 # 写 `hit_rate(cams, boxes)`。它返回最高点落在框里的热图的比例，一个从 0 到 1 的数。`cams` 是 `N×H×W`，`boxes` 是 `N×4`。
 #
 # - 热图可以有负数。
-# - 并列最高的几处，要么都在框里，要么都不在，所以取哪一处都行。
 # - 检查时用的热图不是正方形，所以 `x` 和 `y` 弄反了会露馅。
+# - 检查时，并列最高的几处要么都在框里，要么都不在，所以取哪一处都行。
 #
 # </div>
 # <div lang="en">
@@ -671,7 +674,8 @@ print(f"classified correctly: {right_class.float().mean():.3f}")
 #
 # - Maps may hold negative numbers, so the highest point is not always the one with the largest absolute value.
 # - The maps of the check are not square, so if you take `x` and `y` in the wrong order, it will show.
-# - Where several points are equally high, either all of them lie in the box or none, so you may take any of them.
+# - If several points of a map in the check are equally high, either all of them lie in the box or none does, so you may
+#   take any of them.
 #
 # </div>
 
@@ -782,12 +786,12 @@ for (name, maps), panels in zip(cams.items(), axes, strict=True):
 # </div>
 # <div lang="en">
 #
-# Each map lies over its picture. Yellow places speak most for the class of the shape, and the white frame is the true
-# box. The highest point of the map is a dot if it hits the box, and a cross if it misses. For the last column we picked
-# a picture that the trained network misses.
+# Each map lies over its picture. The more yellow a place is, the more it speaks for the class of the shape. The white
+# frame is the true box. The highest point is a dot if it hits the box, and a cross if it misses. The last picture was
+# picked because the trained network misses it.
 #
-# Beware of the brightness. Each map has a colour scale **of its own**, up to its highest value, which stands above
-# it. That is why the maps of random weights look bright as well, although their values are far smaller.
+# Beware of the brightness. Each map has a colour scale **of its own**, up to its highest value, which stands above it.
+# That is why maps of random weights look bright as well, although their values are far smaller.
 #
 # The trained network has a hit rate of 0.98. Random weights give 0.07, even less than the 0.33 of always pointing at
 # the middle. Their highest points mostly miss the box, and many are near an edge of the picture. Some maps are 0
@@ -906,9 +910,9 @@ except NotImplementedError:
 # </div>
 # <div lang="en">
 #
-# The highest point of a map is never on the heart, and always on the sticker. A circle with a sticker is called a
-# heart, and without their sticker most hearts are no longer recognised. So what the network has learnt is the
-# sticker, which in these pictures tells the classes apart as well as the shape does, and is easier to learn.
+# The highest point of every map lies on the sticker, and not once on the heart. A circle that gets a sticker is called
+# a heart, and most hearts that lose theirs are no longer recognised. So what the network has learnt is the sticker. In
+# these pictures it tells the two classes apart as well as the shape does, and it is easier to learn.
 #
 # The accuracy on hearts cannot reveal this, because the new hearts have stickers as well. The heat maps show it at a
 # glance, and the experiment of moving the sticker confirms it.
@@ -919,15 +923,15 @@ except NotImplementedError:
 #
 # <div lang="zh">
 #
-# 刚才我们拿走贴纸，看回答变不变。对通道也可以做这样的实验。梯度只是预测，它说权重大的通道要紧。是不是真的要紧，关掉一个通道就知道：前向钩子把这个通道设为 0，返回新的输出（5.6 节）。logit 会降多少？
+# 刚才我们拿走贴纸，看回答变不变。对通道也可以做这样的实验。梯度只是预测，它说权重大、图又亮的通道要紧。是不是真的要紧，关掉一个通道就知道：前向钩子把这个通道设为 0，返回新的输出（5.6 节）。logit 会降多少？
 #
 # </div>
 # <div lang="en">
 #
-# In the last section we took the sticker away to see whether the answer changes. The same experiment can be made with a
-# channel. A gradient is only a prediction: it says that channels with large weights matter. To see whether that is
-# true, we switch one off. A forward hook sets the channel to 0 and returns the new output (section 5.6). How far does
-# the logit fall?
+# In the last section we took the sticker away and saw whether the answer changes. We can do the same with a channel. A
+# gradient is only a prediction: it says that a channel matters if its weight is large and its map is bright. To see
+# whether that is true, we switch a channel off. A forward hook sets it to 0 and returns the new output (section 5.6).
+# How far does the logit fall?
 #
 # </div>
 
@@ -1071,18 +1075,19 @@ for ax, channel in zip(axes[1:], (best, worst), strict=True):
 # </div>
 # <div lang="en">
 #
-# At `block4` both predictions have a correlation of 1.00. They cannot fail, because what follows `block4` is linear.
+# At `block4` both predictions have a correlation of 1.00. They have to be right there, as everything after it is
+# linear.
 #
 # The figure shows two of its channels. The one in the middle is bright on the cross, and without it the logit of the
 # cross falls. The one on the right is bright on the triangle, and without it the logit of the cross rises.
 #
 # At `block2` the gradient differs from place to place. If it is averaged into one weight, the correlation drops to
 # 0.07, so the prediction is worth next to nothing, while place by place it is still 0.96. Grad-CAM has only one weight
-# per channel. This is one reason why it is commonly used at the last block of convolutions.
+# per channel, one reason why it is commonly used at the last block of convolutions.
 #
 # Now try it by hand. `GradCamPlayground` uses the same kind of hooks. You can drag a shape, click a class to see its
-# heat map, or click a channel to switch it off, and the rest follows at once. **Find out**: which two shapes, put
-# together, get the name of a third that is not in the picture?
+# heat map, or click a channel to switch it off, and the rest follows at once. **Find out**: which two shapes together
+# get the name of a third that is not there?
 #
 # </div>
 
@@ -1098,19 +1103,19 @@ GradCamPlayground(
 # %% [markdown]
 # <div lang="zh">
 #
-# 爱心和三角形放在一起，网络说是圆，放在哪里都差不多。原因在 `block4` 之后：那里只有平均和线性层，两者都是把收到的加起来。所以这张图的 logit，近似于两个形状各自的相加。爱心和三角形都坚决反对对方，互相抵消。圆从两边各得一点，就成了最高的。
+# 爱心和三角形放在一起，网络说是圆。只要两个都完整，又不重叠，放在哪里都差不多。原因在 `block4` 之后：那里只有平均和线性层，两者都是把收到的加起来。所以这张图的 logit，近似于两个形状各自的相加。爱心和三角形都坚决反对对方，互相抵消。圆从两边各得一点，就成了最高的。
 #
-# 星形和圆放在一起，也会叫成正方形，三分之一以上的位置如此。
+# 星形和圆放在一起，也会叫成正方形，不过只在有些位置如此。
 #
 # </div>
 # <div lang="en">
 #
-# A picture with a heart and a triangle is called a circle, nearly wherever you put them. The reason is that only an
-# average and a linear layer follow `block4`. Both add up what they get, so each logit is nearly the sum of what heart
-# and triangle would give alone. The heart speaks strongly against the triangle, and the triangle against the heart, so
-# neither wins. The circle gets a little from both, so it comes first.
+# A picture with a heart and a triangle is called a circle, nearly wherever you put them, if both are whole and do not
+# overlap. The reason is that only an average and a linear layer follow `block4`. Both add up what they get, so each
+# logit is nearly the sum of what heart and triangle would give alone. Heart and triangle speak strongly against each
+# other, so neither wins. The circle gets a little from both, and comes first.
 #
-# Likewise, a star and a circle are called a square at more than a third of the places.
+# A star and a circle, too, are called a square, but only at some places.
 #
 # </div>
 #
@@ -1126,8 +1131,8 @@ GradCamPlayground(
 # <div lang="en">
 #
 # Every backward pass computes the gradient at `block4`, but PyTorch does not keep it, so you had to write hooks.
-# `record` of lesson 05 uses the same hooks. With `gradients=True` it keeps both maps and gradients, and then Grad-CAM
-# without the enlarging takes only a few lines. To read `record`, begin with
+# `record` of lesson 05 uses the same hooks. With `gradients=True` it keeps both maps and gradients, and Grad-CAM
+# without the enlarging then takes only a few lines. To read it, begin with
 # [`hookedu/hooks/capture.py`](../hookedu/hooks/capture.py); the hooks are in `taps.py` beside it.
 #
 # All hooks are off again, but every `backward()` added to the `.grad` of the parameters. So before you train on, call
