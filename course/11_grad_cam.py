@@ -434,8 +434,8 @@ print("bilinear:", tuple(maps.shape), "to", tuple(enlarged.shape))
 # pass gradually into each other, and here the peak stays. `align_corners=True` pulls the outer numbers to the borders,
 # and the peak moves too.
 #
-# `relu()` comes first because linear enlarging mixes neighbours. A negative number would leak into the places beside
-# it, and 0.75 becomes 0.50.
+# `relu()` comes first because linear enlarging mixes neighbours. A negative number leaks into the places beside it, and
+# 0.75 becomes 0.50.
 #
 # For pictures we use `bilinear`, which is `linear` in both directions. It takes only `N×C×H×W`, so keep the channel
 # dimension in the sum.
@@ -787,8 +787,8 @@ for (name, maps), panels in zip(cams.items(), axes, strict=True):
 # <div lang="en">
 #
 # Each map lies over its picture. The more yellow a place is, the more it speaks for the class of the shape. The white
-# frame is the true box. The highest point is a dot if it hits the box, and a cross if it misses. The last picture was
-# picked because the trained network misses it.
+# frame is the true box. The highest point is a dot if it hits the box, and a cross if it misses. For the last column we
+# picked a miss of the trained network.
 #
 # Beware of the brightness. Each map has a colour scale **of its own**, up to its highest value, which stands above it.
 # That is why maps of random weights look bright as well, although their values are far smaller.
@@ -1082,12 +1082,12 @@ for ax, channel in zip(axes[1:], (best, worst), strict=True):
 # cross falls. The one on the right is bright on the triangle, and without it the logit of the cross rises.
 #
 # At `block2` the gradient differs from place to place. If it is averaged into one weight, the correlation drops to
-# 0.07, so the prediction is worth next to nothing, while place by place it is still 0.96. Grad-CAM has only one weight
-# per channel, one reason why it is commonly used at the last block of convolutions.
+# 0.07, so the prediction is worth next to nothing, while place by place it is still 0.96. This is one reason why
+# Grad-CAM, with its one weight per channel, is commonly used at the last block of convolutions.
 #
 # Now try it by hand. `GradCamPlayground` uses the same kind of hooks. You can drag a shape, click a class to see its
 # heat map, or click a channel to switch it off, and the rest follows at once. **Find out**: which two shapes together
-# get the name of a third that is not there?
+# get the name of a third that is absent?
 #
 # </div>
 
