@@ -188,11 +188,13 @@ words = clean.split()
 fig, axes = plt.subplots(1, 4, figsize=(10, 3.2), sharey=True)
 for number, ax in enumerate(axes):
     added, pattern = recording[f"blocks.{number}.attention"].activation
-    ax.imshow(pattern[0].amax(dim=0), vmin=0, vmax=1, cmap="Blues")
+    image = ax.imshow(pattern[0].amax(dim=0), vmin=0, vmax=1, cmap="Blues")
     ax.set(title=f"block {number}", xticks=range(len(words)), yticks=range(len(words)))
-    ax.set_xticklabels(words, rotation=90, fontsize=6)
-    ax.set_yticklabels(words, fontsize=6)
+    ax.set_xticklabels(words, rotation=90, fontsize=7)
+    ax.set_yticklabels(words, fontsize=7)
 _ = axes[0].set_ylabel("word that looks")
+_ = axes[1].set_xlabel("word looked at", x=1.1)
+_ = fig.colorbar(image, ax=axes, label="attention", shrink=0.6)
 
 # %% [markdown]
 # <div lang="zh">
