@@ -202,10 +202,12 @@ def total_of(parts: Iterable[torch.Tensor | None]) -> torch.Tensor | None:
     return total
 
 
-def same(one: torch.Tensor | None, other: torch.Tensor) -> bool:
+def same(one: torch.Tensor | None, other: torch.Tensor, rounding: float = 0.0) -> bool:
     if one is None or one.shape != other.shape:
         return False
     try:
-        return torch.allclose(one.double(), other.double(), rtol=1e-4, equal_nan=True)
+        return torch.allclose(
+            one.double(), other.double(), rtol=1e-4, atol=max(1e-8, rounding), equal_nan=True
+        )
     except Exception:  # complex, on the meta device, on another device, ...
         return False

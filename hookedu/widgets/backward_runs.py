@@ -3,6 +3,7 @@
 import contextlib
 import gc
 import io
+import math
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ from hookedu.plots.structure import arrange, edges_behind, longest
 
 Hook = Callable[[torch.Tensor], torch.Tensor | None]
 Edge = tuple[str, str]  # from a tensor to one that was computed from it
+_ROUNDING = 1e-6  # of the largest term of a sum, some units in the last place of float32
 
 
 @dataclass
@@ -119,11 +121,19 @@ class Graph:
     def spoiled(self, run: Pass, reference: Pass) -> list[str]:
         """Return the tensors that got or, as leaves, kept another gradient than in the pass without changes in place."""
 
-        def kept(name: str) -> bool:
-            return not self.tensors[name].is_leaf or not _differ(run.left[name], reference.left.get(name))
+        def other(name: str, one: dict[str, torch.Tensor], two: dict[str, torch.Tensor]) -> bool:
+            return _differ(one[name], two.get(name), self._rounding(run, name))
 
-        arrived = run.arrived.items()
-        return [n for n, grad in arrived if _differ(grad, reference.arrived.get(n)) or not kept(n)]
+        def kept(name: str) -> bool:
+            return not self.tensors[name].is_leaf or not other(name, run.left, reference.left)
+
+        return [n for n in run.arrived if other(n, run.arrived, reference.arrived) or not kept(n)]
+
+    def _rounding(self, run: Pass, name: str) -> float:
+        """Return how far rounding may change the gradient of a tensor: large terms that cancel leave a small sum."""
+        terms = (run.left.get(target) for source, target in self.edges if source == name)
+        sizes = [term.abs().max().item() for term in map(dense, terms) if term is not None and term.numel()]
+        return _ROUNDING * max((size for size in sizes if math.isfinite(size)), default=0.0)
 
     def _parts(self, run: Pass, own: set[str], reference: Pass | None) -> dict[Edge, torch.Tensor]:
         places = {place(tensor): name for name, tensor in self.tensors.items()}
@@ -140,7 +150,8 @@ class Graph:
                 assert reference is not None
                 sure = {target: part for target, part in parts.items() if (source, target) in reference.parts}
             else:
-                sure = _explained(parts, dense(run.arrived.get(source)), source in own)
+                rounding = self._rounding(run, source)
+                sure = _explained(parts, dense(run.arrived.get(source)), source in own, rounding)
             told |= {(source, target): part for target, part in sure.items() if part is not None}
         return told
 
@@ -168,7 +179,7 @@ def _behind(edges: list[Edge], names: list[str]) -> dict[str, int]:
 
 
 def _explained(
-    parts: dict[str, torch.Tensor | None], arrived: torch.Tensor | None, own: bool
+    parts: dict[str, torch.Tensor | None], arrived: torch.Tensor | None, own: bool, rounding: float
 ) -> dict[str, torch.Tensor | None]:
     """Return the parts of a gradient that can be trusted: those that add up to it.
 
@@ -181,15 +192,15 @@ def _explained(
     if unknown:
         others = total_of(part for part in parts.values() if part is not None)
         return parts | {unknown[0]: arrived if others is None else arrived - others}
-    return parts if same(total_of(parts.values()), arrived) else {}
+    return parts if same(total_of(parts.values()), arrived, rounding) else {}
 
 
-def _differ(one: torch.Tensor, other: torch.Tensor | None) -> bool:
-    """Check whether two passes gave different numbers; equal ones may differ by the rounding of a GPU."""
+def _differ(one: torch.Tensor, other: torch.Tensor | None, rounding: float) -> bool:
+    """Check whether two passes gave different numbers; equal ones may differ by rounding."""
     if other is None or one.shape != other.shape:
         return True
     one, other = (each.to_dense() if each.layout is not torch.strided else each for each in (one, other))
-    return not torch.allclose(one, other, rtol=1e-4, atol=0, equal_nan=True)
+    return not torch.allclose(one, other, rtol=1e-4, atol=rounding, equal_nan=True)
 
 
 def _nodes(start: Node) -> set[Node]:

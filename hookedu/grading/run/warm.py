@@ -74,9 +74,14 @@ def main() -> NoReturn:
             job, cells, channel, line, *entrance = descriptors
             with open(job, "rb") as file:
                 todo = json.loads(file.read())
-            served = 1 if worker.prepare(todo) else served + 1
-            if served == _MANY:
-                namespaces.settle()
+            served = served + 1 if worker.is_prepared(todo) else 1
+            if served in (
+                1,
+                _MANY,
+            ):  # what follows may take seconds, in which nobody else could start a watcher
+                for ward in wards:
+                    ward.watch()
+                worker.prepare(todo) if served == 1 else namespaces.settle()
             if isolated:
                 wards.append(_Ward(selector, todo, cells, channel, line, entrance))
             else:
@@ -121,6 +126,7 @@ class _Ward:
         self._selector, self._line = selector, line
         self._limit = todo["limits"]["memory"] + SLACK
         self._processes: dict[int, int] = {}  # processes not yet waited for -> pidfd
+        self._outgrown = -1  # an event of the watcher's: it has killed the worker
         self._end: dict[str, object] | None = None
         self.due = time.monotonic() + _LOOK  # when to start the watcher
         selector.register(line, selectors.EVENT_READ, self._called)
@@ -144,12 +150,22 @@ class _Ward:
         return self._line >= 0
 
     def watch(self) -> None:
-        """Start a watcher, which exits when all processes together exceed the memory limit."""
+        """Start a watcher, which ends the submission when all its processes together exceed the memory limit.
+
+        The watcher kills by itself: this process may be busy for seconds, such as with what another lesson needs.
+        """
+        if self.due == float("inf"):
+            return
         self.due = float("inf")
+        self._outgrown = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+        worker_fd = self._processes[self._worker]
         watcher = os.fork()
         if watcher == 0:
-            _close_all_but()
+            _close_all_but(self._outgrown, worker_fd)
             _wait_till_outgrown(self._worker, self._limit)
+            os.eventfd_write(self._outgrown, 1)
+            signal.pidfd_send_signal(worker_fd, signal.SIGKILL)
+            os._exit(0)
         self._adopt(watcher)
 
     def _called(self) -> None:
@@ -167,7 +183,15 @@ class _Ward:
         descriptor = self._processes.pop(pid)
         self._selector.unregister(descriptor)
         os.close(descriptor)
-        self._stop(code=code if pid == self._worker else worker.MEMORY_GONE)
+        outgrown = pid != self._worker or self._has_outgrown()
+        self._stop(code=worker.MEMORY_GONE if outgrown else code)
+
+    def _has_outgrown(self) -> bool:
+        """Check whether it was the watcher that killed the worker."""
+        try:
+            return self._outgrown >= 0 and os.eventfd_read(self._outgrown) > 0
+        except BlockingIOError:
+            return False
 
     def _stop(self, **end: object) -> None:
         """Kill what is left, and report to the grader once nothing is; the first reason is the one reported."""
@@ -179,8 +203,9 @@ class _Ward:
                 os.kill(pid, signal.SIGKILL)
         if not self._processes:
             keeper.tell(self._line, **self._end)
-            os.close(self._line)
-            self._line = -1
+            for descriptor in {self._line, self._outgrown} - {-1}:
+                os.close(descriptor)
+            self._line = self._outgrown = -1
 
 
 def _rehearse() -> None:
@@ -219,8 +244,8 @@ def _furnished(disk: int) -> str:
     return HOME
 
 
-def _wait_till_outgrown(root: int, limit: int) -> NoReturn:
-    """Exit when a process and all its descendants together take more than `limit` bytes.
+def _wait_till_outgrown(root: int, limit: int) -> None:
+    """Return when a process and all its descendants together take more than `limit` bytes.
 
     A single process is held by its own limit; this is for many. No process is missed, because process 1 of a namespace
     inherits the orphans in it. Many also get less priority, so that together they weigh about as much as one.
@@ -235,7 +260,7 @@ def _wait_till_outgrown(root: int, limit: int) -> NoReturn:
             for process in processes:
                 used += _memory(process)
                 if used > limit:  # before the rest is measured, which takes long for many mappings
-                    os._exit(0)
+                    return
             threads = [int(thread) for pid in processes for thread in _list(f"/proc/{pid}/task")]
             if (fair := _niceness(len(threads))) > priority:
                 priority = fair

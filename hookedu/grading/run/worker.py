@@ -70,18 +70,24 @@ def warm_up() -> None:
     _warm["shell"] = silent_shell()
 
 
-def prepare(job: dict[str, Any]) -> bool:
-    """Load what one lesson needs, once for all its submissions, and return whether there was anything to load.
+def is_prepared(job: dict[str, Any]) -> bool:
+    """Check whether what the lesson of a job needs is loaded."""
+    return _wanted(job) <= _warm["prepared"]
+
+
+def _wanted(job: dict[str, Any]) -> set[str]:
+    return {*job["setup"], *(exercise for probes in job["probes"] for exercise in probes)}
+
+
+def prepare(job: dict[str, Any]) -> None:
+    """Load what one lesson needs, once for all its submissions.
 
     That is its exercises and what its own setup cells import, which may be seconds of torchvision. Only the imports run
     here: whatever else those cells do, each submission does for itself.
     """
-    wanted = {*job["setup"], *(exercise for probes in job["probes"] for exercise in probes)}
-    if wanted <= _warm["prepared"]:
-        return False
     from hookedu.grading.run.backstage import Modules
 
-    _warm["prepared"] |= wanted
+    _warm["prepared"] |= _wanted(job)
     with contextlib.suppress(Exception):  # the fork runs into the same error and reports it
         for cell in job["setup"]:
             tree = _unseen(cell)
@@ -100,7 +106,6 @@ def prepare(job: dict[str, Any]) -> bool:
     gc.collect()
     _warm["modules"] = Modules()
     gc.freeze()
-    return True
 
 
 def _rehearse(probe: Any) -> None:
