@@ -398,7 +398,7 @@ check("07.1", grad_shapes)
 #
 # 模块的反向钩子一共有三种，旧式的和完整的你已经见过。第三种是**反向前置钩子**：它在反向传播进入这一层之前触发。那时输入的梯度还没有算，所以它只收到 `grad_output`。
 #
-# 三种钩子里，谁的 `grad_input` 可信？我们把它们都挂到 7.1 节的网络上比一比。先看 `grad_output`：它属于卷积的输出，所以有 8 个数，两个通道各四个。其中几个不是 `0`？**先猜。**
+# 三种钩子里，谁的 `grad_input` 可信？我们把它们都挂到 7.1 节的网络上比一比。先看 `grad_output`，因为 `grad_input` 是由它算出来的。它属于卷积的输出，所以有 8 个数，两个通道各四个。其中几个不是 `0`？**先猜。**
 #
 # </div>
 # <div lang="en">
@@ -408,8 +408,8 @@ check("07.1", grad_shapes)
 # input yet, and so it receives `grad_output` only.
 #
 # Which of the three gives you a `grad_input` that you can trust? To find out, we try all of them on the net of section
-# 7.1. But look at `grad_output` first. It belongs to the output of the convolution, so it has 8 numbers, four in each
-# of the two channels. How many of them are not `0`? **Guess first.**
+# 7.1. But look at `grad_output` first, because `grad_input` is computed from it. It belongs to the output of the
+# convolution, so it has 8 numbers, four in each of the two channels. How many of them are not `0`? **Guess first.**
 #
 # </div>
 
@@ -636,6 +636,13 @@ with layer.register_full_backward_hook(stop):
     weight_grad = layer.weight.grad
 with layer.register_full_backward_pre_hook(stop_early):
     print("zero grad_output: ", gradients())
+twice = nn.Linear(1, 1, bias=False)
+nn.init.ones_(twice.weight)
+for name, hook in {"no hook": lambda *_: None, "zero grad_input": stop}.items():
+    twice.weight.grad = None
+    with twice.register_full_backward_hook(hook):
+        twice(twice(x[:, :1])).sum().backward()
+    print(f"layer(layer(x)), {name}: weight.grad {twice.weight.grad.item()}")
 
 # %% [markdown] tags=["F19"]
 # <div class="mistake">
@@ -646,7 +653,7 @@ with layer.register_full_backward_pre_hook(stop_early):
 #
 # 你改 `grad_input`，改变的只是接着流向前面各层的梯度。这一次调用里，这一层自己的权重用的是 `grad_output`，照旧得到 `12`。要连权重的梯度一起改，就在前置钩子里改 `grad_output`。
 #
-# 如果一层在一次前向传播里运行两次，例如 `layer(layer(x))`，就不一样了。这时第二次调用的 `grad_input` 就是第一次的 `grad_output`。把它改成零，权重从第一次调用本该得到的梯度也就没了。
+# 可是，一层在一次前向传播里也可能运行两次，例如 `layer(layer(x))`。两次用的是同一份权重，所以权重从两次调用各得一份梯度；而第二次的 `grad_input`，就是第一次的 `grad_output`。把它改成零，权重本该从第一次得到的那份也就没了，只剩第二次的：最后两行里，`weight.grad` 从 `24` 变成了 `12`。
 #
 # </div>
 # <div lang="en">
@@ -655,9 +662,10 @@ with layer.register_full_backward_pre_hook(stop_early):
 # own weights is computed from `grad_output`, which you did not change, and so its numbers are still `12`. To change the
 # gradient of the weights too, change `grad_output` in a pre-hook.
 #
-# It is different if a layer runs twice in one forward pass, as in `layer(layer(x))`. Then the `grad_input` of the
-# second call is the `grad_output` of the first. If you make it zero, the weights also lose the gradient that they would
-# have got from the first call.
+# But a layer may also run twice in one forward pass, as in `layer(layer(x))`. Both calls use the same weights, so the
+# weights get a gradient from each of them. And the `grad_input` of the second call is the `grad_output` of the first.
+# If you make it zero, the weights lose what the first call would have brought them, and keep only the part of the
+# second. In the last two lines, `weight.grad` falls from `24` to `12`.
 #
 # </div>
 # </div>
