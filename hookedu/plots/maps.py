@@ -356,6 +356,7 @@ def _add_labels(ax: "Axes", corners: list[tuple[float, float, str]]) -> None:
             transform=ax.figure.dpi_scale_trans,
             offsets=[corner for *corner, _ in labelled],
             offset_transform=ax.transData,
+            clip_on=False,  # those of the first row may stand out a little
         ),
         autolim=False,
     )
