@@ -51,22 +51,6 @@ def notebook(pages, request):
     return pages(request.param)
 
 
-def test_the_first_start_shows_the_contents_of_the_lesson_and_later_starts_what_was_left_open(
-    started, browser
-):
-    page = browser.new_page()
-    page.goto(f"http://127.0.0.1:{started.port}/")  # what `hookedu lab` opens
-    contents, files = page.locator("#table-of-contents"), page.locator("#filebrowser")
-    expect(contents.locator(".jp-tocItem").first).to_be_visible(timeout=60_000)
-    expect(files).to_be_hidden()
-    with page.expect_response(lambda r: r.request.method == "PUT" and "/api/workspaces/" in r.url):
-        page.locator('.jp-SideBar .lm-TabBar-tab[data-id="filebrowser"]').click()
-    page.goto(f"http://127.0.0.1:{started.port}/")
-    expect(files).to_be_visible(timeout=60_000)
-    expect(contents).to_be_hidden()
-    page.close()
-
-
 def test_before_any_cell_runs(notebook, language):
     for word in MENUS[language]:
         expect(notebook.page.locator(".lm-MenuBar-itemLabel").get_by_text(word, exact=True)).to_be_visible()
@@ -223,3 +207,20 @@ def test_elsewhere_a_press_changes_the_outputs_and_says_how_to_change_the_text(b
     expect(page.get_by_text("中", exact=True)).not_to_be_visible()
     assert page.evaluate("window.sent") == [{"kind": "ready"}, {"kind": "choose", "language": "en"}]
     page.close()
+
+
+def test_the_first_start_shows_the_contents_of_the_lesson_and_later_starts_what_was_left_open(
+    language, browser, tmp_path
+):
+    with of_this_clone(tmp_path, "--language", language) as lab:
+        page = browser.new_page()
+        page.goto(f"http://127.0.0.1:{lab.port}/")  # what `hookedu lab` opens
+        contents, files = page.locator("#table-of-contents"), page.locator("#filebrowser")
+        expect(contents.locator(".jp-tocItem").first).to_be_visible(timeout=60_000)
+        expect(files).to_be_hidden()
+        with page.expect_response(lambda r: r.request.method == "PUT" and "/api/workspaces/" in r.url):
+            page.locator('.jp-SideBar .lm-TabBar-tab[data-id="filebrowser"]').click()
+        page.goto(f"http://127.0.0.1:{lab.port}/")
+        expect(files).to_be_visible(timeout=60_000)
+        expect(contents).to_be_hidden()
+        lab.shut_down(browser)
