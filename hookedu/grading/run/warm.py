@@ -20,6 +20,7 @@ import contextlib
 import json
 import math
 import os
+import select
 import selectors
 import signal
 import socket
@@ -152,7 +153,8 @@ class _Ward:
     def watch(self) -> None:
         """Start a watcher, which ends the submission when all its processes together exceed the memory limit.
 
-        The watcher kills by itself: this process may be busy for seconds, such as with what another lesson needs.
+        The watcher kills and reports by itself: this process may be busy for seconds, such as with what another lesson
+        needs. What it reports in addition is the same, and the grader has stopped listening by then.
         """
         if self.due == float("inf"):
             return
@@ -161,10 +163,12 @@ class _Ward:
         worker_fd = self._processes[self._worker]
         watcher = os.fork()
         if watcher == 0:
-            _close_all_but(self._outgrown, worker_fd)
+            _close_all_but(self._outgrown, worker_fd, self._line)
             _wait_till_outgrown(self._worker, self._limit)
             os.eventfd_write(self._outgrown, 1)
             signal.pidfd_send_signal(worker_fd, signal.SIGKILL)
+            select.select([worker_fd], [], [])  # until nothing of the submission is left
+            keeper.tell(self._line, code=worker.MEMORY_GONE)
             os._exit(0)
         self._adopt(watcher)
 
