@@ -40,9 +40,9 @@ def untyped(value: Any) -> Any:
     return list(value) if is_tuple(value) else value
 
 
-def same_types(got: Any, expected: Any) -> bool:
-    """Check what `same` does, and that a tuple is a tuple and a list a list."""
-    return same(*(mapped(_told, value) for value in (got, expected)))
+def same_types(got: Any, expected: Any, equal: Callable[[Any, Any], bool] = same) -> bool:
+    """Check what `equal` does, and that a tuple is a tuple and a list a list."""
+    return equal(*(mapped(_told, value) for value in (got, expected)))
 
 
 def _told(value: Any) -> Any:

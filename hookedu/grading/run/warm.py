@@ -82,7 +82,10 @@ def main() -> NoReturn:
             ):  # what follows may take seconds, in which nobody else could start a watcher
                 for ward in wards:
                     ward.watch()
-                worker.prepare(todo) if served == 1 else namespaces.settle()
+                if served == 1:
+                    worker.prepare(todo)
+                else:
+                    namespaces.settle()
             if isolated:
                 wards.append(_Ward(selector, todo, cells, channel, line, entrance))
             else:

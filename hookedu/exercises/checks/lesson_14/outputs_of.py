@@ -21,7 +21,7 @@ from hookedu.exercises.probes.lesson_14.outputs_of import (
     weight_and_x,
 )
 from hookedu.exercises.probes.lesson_14.shared import make_model
-from hookedu.exercises.structures import as_code, mapped, tensors_in, untyped
+from hookedu.exercises.structures import as_code, mapped, same_types, tensors_in, untyped
 from hookedu.models.stories import Cache
 
 
@@ -77,17 +77,7 @@ class Key:
 
 def equal(one: Any, other: Any) -> bool:
     """Check whether two structures are equal, tuples and lists apart, tensors up to rounding."""
-    if isinstance(other, dict):
-        return (
-            isinstance(one, dict)
-            and one.keys() == other.keys()
-            and all(equal(one[k], other[k]) for k in other)
-        )
-    if isinstance(other, list | tuple):
-        return _alike_containers(one, other) and len(one) == len(other) and all(map(equal, one, other))
-    if isinstance(other, torch.Tensor):
-        return near(one, other)
-    return type(one) is type(other) and one == other
+    return same_types(one, other, near)
 
 
 def _alike_containers(one: Any, other: Any) -> bool:

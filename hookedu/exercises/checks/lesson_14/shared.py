@@ -1,4 +1,4 @@
-"""What the checks of lesson 14 share: how logits are compared, and how a message shows the first that differ."""
+"""What the checks of lesson 14 share: how results are compared, and how a message shows the first that differ."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,12 +9,20 @@ from hookedu.exercises.observation import show
 
 
 def near(got: Any, expected: Any) -> bool:
-    """Check whether two tensors, or lists of them, are equal up to the rounding of another order of operations.
+    """Check whether two tensors, or structures of them, are equal up to the rounding of another order of operations.
 
     Logits are about 1 here: their differences that matter are much larger.
     """
     if isinstance(expected, list | tuple):
         return isinstance(got, list) and len(got) == len(expected) and all(map(near, got, expected))
+    if isinstance(expected, dict):
+        return (
+            isinstance(got, dict)
+            and got.keys() == expected.keys()
+            and all(near(got[k], expected[k]) for k in expected)
+        )
+    if not isinstance(expected, torch.Tensor):
+        return type(got) is type(expected) and got == expected
     return (
         isinstance(got, torch.Tensor)
         and (got.dtype, got.shape) == (expected.dtype, expected.shape)

@@ -10,7 +10,7 @@ from torch import nn
 
 from hookedu.exercises.probes.lesson_14.shared import Sizes, draw_prompts, draw_sizes, look_on, make_model
 from hookedu.exercises.probing import Draw, Probe
-from hookedu.exercises.structures import detached, mapped, tensors_in
+from hookedu.exercises.structures import detached, mapped, same_types, tensors_in
 from hookedu.exercises.tools import linear, module_hooks, whole
 from hookedu.models.stories import Cache
 
@@ -125,7 +125,7 @@ class Net(nn.Module):
         # Some models name the arguments of their layers.
         value = part(x=x) if part is self.plain else part(x)
         made, copy, requires_grad = part.made[-1]
-        self.passed_on &= value is made and _equal(described(value), copy)
+        self.passed_on &= value is made and same_types(described(value), copy)
         self.passed_on &= [t.requires_grad for t in tensors_in(made)] == requires_grad
         tensors = tensors_in(value)
         # An answer that hands on what it kept from an earlier call hands on other containers.
@@ -162,16 +162,6 @@ ORDINARY = ("fc", "act", "log")
 def weight_and_x(case: Case) -> tuple[torch.Tensor, torch.Tensor]:
     """Return the weight of the layer of `Ordinary`, and an input for which the ReLU stops some of what it gets."""
     return case.scale * torch.eye(2), (case.x.abs() + 1) * torch.tensor([1.0, -1.0])
-
-
-def _equal(one: Any, other: Any) -> bool:
-    if isinstance(one, torch.Tensor):
-        return isinstance(other, torch.Tensor) and torch.equal(one, other)
-    if type(one) in (list, tuple):
-        return type(other) is type(one) and len(one) == len(other) and all(map(_equal, one, other))
-    if isinstance(one, dict):
-        return one.keys() == other.keys() and all(_equal(one[key], other[key]) for key in one)
-    return one is other or (type(one) is type(other) and one == other)
 
 
 def _refill(value: Any) -> None:
