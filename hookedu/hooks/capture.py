@@ -196,7 +196,9 @@ def _may_call_itself(module: nn.Module) -> bool:
 
     Such calls end in another order than that in which they begin, so that only a pre-hook can number them.
     """
-    return not all(type(part).__module__.startswith("torch.nn.") for part in module.modules())
+    # Most modules have no children, and to traverse one costs as much as to register its hook.
+    parts = module.modules() if module._modules else (module,)
+    return not all(type(part).__module__.startswith("torch.nn.") for part in parts)
 
 
 class Recorder(Recording):
@@ -219,7 +221,6 @@ class Recorder(Recording):
         named, self._compiled = survey(inner)
         self._compiled |= inner is not model and is_compiled(model)
         super().__init__(named, choose(named, layers), wants, keep)
-        self._taps: weakref.WeakSet[Tap] = weakref.WeakSet()
         self._call_site: tuple[Any, ...] | None = None
         self._entered = False
 
@@ -236,7 +237,6 @@ class Recorder(Recording):
                 continue
             before = inputs or _may_call_itself(module)
             tap = Tap(name, self, before)
-            self._taps.add(tap)
             if before:
                 # Case 8: without with_kwargs a hook never sees keyword arguments. A forward hook would be too
                 # late: a module that works in place has overwritten its own input by then.
@@ -274,8 +274,12 @@ class Recorder(Recording):
         Gradients of what was recorded before are no longer recorded.
         """
         self._forget()
-        for tap in self._taps:
-            tap.restart()
+        for handle in self._handles:
+            # Somebody else may have removed the hook, or put another function in its place.
+            hook = (handle.hooks_dict_ref() or {}).get(handle.id)
+            tap = getattr(hook, "__self__", None)
+            if isinstance(tap, Tap):
+                tap.restart()
 
     def close(self) -> None:
         """Remove every hook and release every tensor; reading a value afterwards raises RuntimeError."""

@@ -58,6 +58,11 @@ class Keeper:
             return map_tensors(partial(self._own, tensor), kept, arrays=True)
         return self._within_bounds(tensor)
 
+    @property
+    def quick(self) -> Callable[[Tensor], Tensor] | None:
+        """The function that does the same for a tensor of no subclass, where it is one operation that never raises."""
+        return clone if self.plain else None if self.copy or self.max_bytes is not None else self._alias
+
     def __reduce__(self) -> tuple[Any, ...]:
         """Case 22: the keeper of a copied recording keeps nothing more; a function may be one that cannot be pickled."""
         return Keeper, (self.copy, self.device, self.max_bytes, None if callable(self.keep) else self.keep)
@@ -90,12 +95,15 @@ class Keeper:
             self._held += size
         return self._copied(tensor) if own is None else own
 
+    def _alias(self, tensor: Tensor) -> Tensor:
+        alias = tensor.detach()
+        if not alias.is_inference():  # inference tensors have no version counter
+            self._versions[id(alias)] = alias._version
+        return alias
+
     def _copied(self, tensor: Tensor) -> Tensor:
         if not self.copy:
-            alias = tensor.detach()
-            if not alias.is_inference():  # inference tensors have no version counter
-                self._versions[id(alias)] = alias._version
-            return alias
+            return self._alias(tensor)
         if self.device is None:
             return clone(tensor)
         # Case 25: a copy even if the tensor is already on that device.

@@ -38,7 +38,7 @@ class Tap:
     nothing.
     """
 
-    __slots__ = ("__weakref__", "calls", "keep", "name", "outputs_log", "recorder", "running")
+    __slots__ = ("calls", "keep", "name", "outputs_log", "recorder", "running")
 
     def __init__(self, name: str, recorder: Log | None = None, counts_starts: bool = False) -> None:
         self.name, self.recorder = name, recorder
@@ -46,7 +46,7 @@ class Tap:
         self.outputs_log = None
         # What keeps a tensor; a copied tap has none.
         if recorder is not None:
-            self.keep = clone if recorder._keep.plain else partial(_kept, recorder, name)
+            self.keep = recorder._keep.quick or partial(_kept, recorder, name)
             if recorder._only_outputs and not counts_starts:
                 self.outputs_log = recorder._log
         self.restart()
