@@ -1334,12 +1334,12 @@ print("the label was:", patient.fault)
 # <div lang="zh">
 # <details><summary>1. 一层的参数一动不动，要看什么才知道是冻结还是断开？</summary>看损失对它输出的梯度：冻结的层有梯度，断开的没有。如果它前面没有要学的层，就看参数的 <code>requires_grad</code>。</details>
 # <details><summary>2. 为什么 <code>exploding</code> 和 <code>rate_too_high</code> 要在第一步就分开？</summary><code>exploding</code> 的梯度，一步还没走就已经越靠近输入越大；<code>rate_too_high</code> 那时还正常，走了一步才坏。</details>
-# <details><summary>3. 所有仪表都正常，损失却停在 $\ln C$，先怀疑什么？</summary>先怀疑标签。标签打乱了，开头的仪表全都正常，只是网络学不到东西。</details>
+# <details><summary>3. 所有仪表都正常，损失却停在 ln <i>C</i>，先怀疑什么？</summary>先怀疑标签。标签打乱了，开头的仪表全都正常，只是网络学不到东西。</details>
 # </div>
 # <div lang="en">
 # <details><summary>1. The parameters of a layer do not move at all. What tells you whether it is frozen or detached?</summary>Look at the gradient with respect to its output: a frozen layer has one, and a detached layer has none. If nothing before it is trained, look at <code>requires_grad</code> of its parameters instead.</details>
 # <details><summary>2. Why must <code>exploding</code> and <code>rate_too_high</code> be told apart in the first step?</summary>In <code>exploding</code> the gradients grow towards the input before any step is made. In <code>rate_too_high</code> they are still normal then, and it is the step that ruins the network.</details>
-# <details><summary>3. All instruments read normal, but the loss stays at $\ln C$. What do you suspect first?</summary>Suspect the labels first. If they are shuffled, all instruments read normal at the start, but the network learns nothing.</details>
+# <details><summary>3. All instruments read normal, but the loss stays at ln <i>C</i>. What do you suspect first?</summary>Suspect the labels first. If they are shuffled, all instruments read normal at the start, but the network learns nothing.</details>
 # </div>
 
 # %% [markdown]

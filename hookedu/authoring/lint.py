@@ -249,7 +249,7 @@ def _shape(lesson: Lesson, cells: list[Cell]) -> bilingual.Found:
             )
 
 
-def _blank_lines(lesson: Lesson, cells: list[Cell]) -> bilingual.Found:
+def _markdown_in_html(lesson: Lesson, cells: list[Cell]) -> bilingual.Found:
     for cell in bilingual.prose_in(cells):
         if re.search(r'^<div lang="(?:zh|en)">\n[^<\n]', cell.text, re.MULTILINE):
             yield (
@@ -259,6 +259,16 @@ def _blank_lines(lesson: Lesson, cells: list[Cell]) -> bilingual.Found:
                     en="A blank line must follow a `<div lang>`: without it, the text is shown as it is, not as Markdown.",
                 ),
             )
+        # JupyterLab renders math there all the same, the reading site and GitHub do not.
+        for number, line in enumerate(cell.text.splitlines(), cell.line + 1):
+            if line.startswith("<details><summary>") and re.search(r"[$`]|\*\*", line):
+                yield (
+                    number,
+                    Text(
+                        zh="`<details>` 这一行是 HTML，其中的 Markdown 和公式会原样显示：请写 `<code>`、`<b>`、`<i>`。",
+                        en="A line with `<details>` is HTML, in which Markdown and math are shown as they are: write `<code>`, `<b>`, `<i>`.",
+                    ),
+                )
 
 
 def _boxes(lesson: Lesson, cells: list[Cell]) -> bilingual.Found:
@@ -352,7 +362,7 @@ _RULES = (
     _solution_markers,
     _exercises,
     _shape,
-    _blank_lines,
+    _markdown_in_html,
     _boxes,
     _guesses,
     _pictures,

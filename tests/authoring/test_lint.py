@@ -27,6 +27,11 @@ BROKEN = {
         '# <div lang="zh">\n# 下面分两步',
         "A blank line must follow",
     ),
+    "markdown_in_html": (
+        "<summary>1. After backward <code>y.grad</code>",
+        "<summary>1. After backward $y$",
+        "is HTML, in which Markdown and math",
+    ),
     "heading": ("## 2.1 一个消失的数 · A number that vanished", "## 2.1 A number that vanished", "must read"),
     "heading_sides": (
         "一个消失的数 · A number that vanished",
