@@ -1110,7 +1110,7 @@ for name, values in numbers.items():
 # - 三个健康的病人，至多冤枉一个。
 # - 同一个病人再来一遍，回答要一样。
 #
-# 评一次要一分钟左右。如果每个病人你都训练几次，就更久。
+# 评一次通常要十秒左右。如果每个病人你都训练几次，就更久。
 #
 # </div>
 # <div lang="en">
@@ -1131,7 +1131,7 @@ for name, values in numbers.items():
 # - At most one of three healthy patients may be called ill.
 # - If the same patient is shown again, the answer must be the same.
 #
-# Scoring takes about a minute, and longer if you train each patient several times.
+# Scoring usually takes some ten seconds, and longer if you train each patient several times.
 #
 # </div>
 
