@@ -310,7 +310,7 @@ hint("00.1")
 # after a restart.
 #
 # Each row is a lesson, and each box in it is an exercise. The box with the thick frame is what to do next. A click on a
-# row opens the lesson, and once you have begun that lesson, a click on a box goes straight to the exercise. Run it:
+# title or a box opens the lesson, and once you have begun that lesson, a box takes you straight to the exercise. Run it:
 #
 # </div>
 
