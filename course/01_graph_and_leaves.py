@@ -347,8 +347,8 @@ ax = plot_graph(y, {"w": w, "x": x, "a": a, "b": b, "y": y})
 # In the last section, the paths of a single backward pass were added up. The `.grad` of a leaf also adds up the
 # gradients of all backward **passes**: a new gradient does not replace the old one but is added to it.
 #
-# There is one condition for a second pass. Backward uses values that forward stored in the graph, and frees them as
-# it goes. So if you mean to go through the same graph again, say `retain_graph=True`.
+# Backward uses values that forward stored in the graph, and frees them as it goes. So if you mean to go through the
+# same graph again, say `retain_graph=True`.
 #
 # Let us try both. Below, $y=w^2$ and $w=3$, so one pass brings `6`. We call `backward` three times for the same `y`,
 # and only the first call says `retain_graph=True`. What is `w.grad` after the third? **Guess first.**
