@@ -792,7 +792,7 @@ x_grad = residual(describe)
 # %% [markdown] tags=["F1", "F31"]
 # <div lang="zh">
 #
-# `mul_` 报错了。`.sum()` 对每个元素的导数都是 1，PyTorch 为了省内存，只存一个 1，再把它**扩展**开来。步幅是 0，就是说下一个元素还在原处，两个 `float32` 共用 4 个字节。
+# `mul_` 报错了。`.sum()` 对每个元素的导数都是 1，PyTorch 为了省内存，只存一个 1，再把它**扩展**开来。步幅是 0，下一个元素还在原处，两个 `float32` 共用 4 个字节。
 #
 # `mul_` 不肯往这样重叠的内存里写。`zero_()` 可以，因为它给每个元素写的数都一样。
 #
@@ -800,7 +800,7 @@ x_grad = residual(describe)
 # <div lang="en">
 #
 # `mul_` raises an error. The derivative of `.sum()` is 1 everywhere, so PyTorch saves memory: it stores a single 1 and
-# **expands** it. A stride of 0 means that the next element is at the same place, so the two numbers of `float32` share
+# **expands** it. With a stride of 0 the next element is at the same place, so the two numbers of `float32` share
 # 4 bytes.
 #
 # `mul_` refuses to write to memory whose elements overlap. `zero_()` may, because it writes the same number everywhere.
@@ -813,15 +813,15 @@ x_grad = residual(describe)
 #
 # <div lang="zh">
 #
-# 所以两种说法都只对了一半：就地修改有三种下场。没有别人拿着这个张量，或者他们已经用完了，就平安无事。还有人要用，他们的梯度就悄悄坏了。是哪一种，钩子自己看不出来。如果张量是扩展出来的，或者被 autograd 存了起来（例如在 `create_graph=True` 之下），还可能报错。**所以一律返回新张量。**
+# 所以两种说法都只对了一半：就地修改有三种下场。没有别人拿着这个张量，或者他们已经用完了，就平安无事。还有人要用，他们的梯度就悄悄坏了。是前一种还是后一种，钩子看不出来。如果张量是扩展出来的，或者被 autograd 存了起来（如求二阶导数时），还可能报错。**所以一律返回新张量。**
 #
 # </div>
 # <div lang="en">
 #
 # Both opinions are half right, because a change in place can end in three ways. All is well if nobody else holds the
 # tensor, or if the others are done with it. If somebody still needs it, their gradient is silently spoiled. A hook
-# cannot see which case it is in. If the tensor is expanded, or autograd has saved it (as under `create_graph=True`),
-# there may be an error. **So always return a new tensor.**
+# cannot see which of these two it is. If the tensor is expanded, or autograd has saved it (for second
+# derivatives), there may be an error. **So always return a new tensor.**
 #
 # </div>
 # </div>
@@ -887,7 +887,7 @@ for line in lines:
 #
 # <div lang="zh">
 #
-# 有人写了一个 `tame(branch)`，它给 `branch` 挂两个钩子：第一个把负的梯度变成 0，第二个把剩下的减半。注释里是他原来的写法。两行都是就地修改，所以会弄坏另一条路的梯度，也就是和 `branch` 相加的那一条。
+# 有人写了一个 `tame(branch)`，它给 `branch` 挂两个钩子：第一个把负的梯度变成 0，第二个把剩下的减半。注释里是他原来的写法。两行都是就地修改，所以可能弄坏另一条路的梯度，也就是和 `branch` 相加的那一条。
 #
 # 请把两个钩子都修好，按这个次序返回它们的句柄。调用者可能只取下其中一个，所以**单独留下任何一个时，也要是对的**。把负数变成 0，可以用 `clamp(min=0)`。
 #
@@ -895,8 +895,8 @@ for line in lines:
 # <div lang="en">
 #
 # Somebody has written `tame(branch)`, which registers two hooks: the first turns negative gradients into 0, and the
-# second halves what is left. In the comments you see the lines as they were. Both work in place, and so they spoil the
-# gradient of the other path, the one that is added to `branch`.
+# second halves what is left. In the comments you see the lines as they were. Both work in place, and so they can spoil
+# the gradient of the other path, the one that is added to `branch`.
 #
 # Mend both hooks and return their handles, in this order. Since a caller may remove just one of the two, **each must
 # also be right when it is left alone**. You can use `clamp(min=0)`, which turns negative numbers into 0.
@@ -1081,7 +1081,7 @@ ax = plot_graph(loss, {"x": x, "three": three, "y": y, "loss": loss}, gradients=
 # %% [markdown]
 # <div lang="zh">
 #
-# 这回 `x.grad` 是 3：钩子只截住了经过 `y` 的那个 5，另一条路的 3 照常回到 `x`。
+# 这回 `x.grad` 是 3：钩子只截住了经过 `y` 的那个 5，另一条路的 3 照常回到 `x`。（要是后面有一步会就地修改 `y`，就改用 `x.clone()`：`view_as` 得到的是视图，视图上的钩子那时可能不再触发，见 7.8 节。）
 #
 # 在你自己用这个办法之前，还有一个问题。在 `torch.no_grad()` 里不建图，那里的张量还肯收下钩子吗？我们试两个，一个用 `clone()` 造，一个用 `view_as` 造。
 #
@@ -1089,7 +1089,8 @@ ax = plot_graph(loss, {"x": x, "three": three, "y": y, "loss": loss}, gradients=
 # <div lang="en">
 #
 # Now `x.grad` is 3. The hook stopped only the 5 that passed through `y`, while the 3 of the other path got back to `x`
-# as before.
+# as before. (If a later step changes `y` in place, take `x.clone()` instead: on a view, which is what `view_as` makes,
+# the hook may then fall silent, as section 7.8 shows.)
 #
 # Before you use this trick yourself, one more question. Under `torch.no_grad()` no graph is built, so does a tensor
 # take a hook there at all? Let us try two of them, one made with `clone()` and one made with `view_as`.
