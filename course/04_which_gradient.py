@@ -794,7 +794,7 @@ ax = plot_graph(y, {"x": x, "old": old, "y": y}, gradients=seen)
 #
 # 就地修改可能让钩子和张量分开。先前挂的钩子留在**旧的值**上（图里的 `old`），看到 `2`；`retain_grad` 却跟着张量 `y` 走，存下**新的值**的梯度 `1`。所以，要等就地修改全都做完再挂钩子，或者干脆不就地修改。
 #
-# 有两种情形不同。你在 `torch.no_grad()` 里修改，就是在计算图之外修改，钩子不会和张量分开。你改的如果是视图，先前的钩子可能不再触发（7.8 节）。
+# 有两种情形不同。如果是视图，先前的钩子可能不再触发（7.8 节）。如果不是视图，你在 `torch.no_grad()` 里修改它，钩子就不会和它分开，因为那是在计算图之外修改。
 #
 # </div>
 # <div lang="en">
@@ -803,8 +803,8 @@ ax = plot_graph(y, {"x": x, "old": old, "y": y}, gradients=seen)
 # **old value** (`old` in the picture) and sees `2`. `retain_grad`, however, follows the tensor `y` and stores `1`, the
 # gradient of the **new value**. So register hooks after the last change in place, or change nothing in place.
 #
-# Two cases are different. A change under `torch.no_grad()` happens outside the graph, so it does not separate them. And
-# on a view, the earlier hook may fall silent (section 7.8).
+# Two cases are different. On a view, the earlier hook may fall silent (section 7.8). On any other tensor, a change under
+# `torch.no_grad()` does not separate the two, because it happens outside the graph.
 #
 # </div>
 # </div>
@@ -962,19 +962,19 @@ except RuntimeError as error:
 #
 # <div lang="zh">
 #
-# 别指望 multi-grad 钩子改动梯度，因为它返回什么，PyTorch 都不理会。
+# 别指望 multi-grad 钩子改动梯度：它返回什么，PyTorch 都不理会。
 #
-# 它也不报告先后。平常（`mode="all"`）它等所有梯度到齐，只运行**一次**，收到一个列表。列表按你给张量的次序排列，没用到的那一项是 `None`。
+# 它也不报告先后。平常（`mode="all"`）它在一次反向传播里等梯度到齐，只运行**一次**，收到列表。列表按你给的次序排列，没用到的那一项是 `None`。
 #
 # 如果要用 `torch.autograd.grad` 求某个叶子的梯度，就别把它放进列表。
 #
 # </div>
 # <div lang="en">
 #
-# Do not expect a multi-grad hook to change gradients. PyTorch ignores whatever the hook returns.
+# Do not expect a multi-grad hook to change gradients. PyTorch ignores whatever it returns.
 #
-# It does not tell which gradient came first either. As a rule (`mode="all"`) it waits for all gradients and runs
-# **once**. Its list has the order of your tensors, with `None` for one that was not used.
+# It does not tell which gradient came first either. As a rule (`mode="all"`) it waits for all gradients of a pass
+# and runs **once**. Its list has the order of your tensors, with `None` for one that was not used.
 #
 # Do not put a leaf into the list if you ask `torch.autograd.grad` for its gradient.
 #
@@ -1241,7 +1241,7 @@ check("04.4", watch_norms)
 # 1. 张量钩子收到这一次反向传播里路过的梯度。张量钩子按注册的次序运行，返回的张量会取代梯度。
 # 2. 不论什么时候调用，`retain_grad` 都在所有张量钩子之后，把它们改过的梯度加进 `.grad`。
 # 3. post-accumulate 钩子等叶子的 `.grad` 写好才运行，收到的是参数。它应当返回 `None`；在里面更新参数，要写 `torch.no_grad()`，因为梯度模式可能开着。
-# 4. multi-grad 钩子等所有梯度到齐，运行一次；用 `mode="any"` 则在第一个到达时运行。它返回什么都不算数，所以只用来看。
+# 4. multi-grad 钩子在每次反向传播里只运行一次：等所有梯度到齐，用 `mode="any"` 则在第一个到达时。它返回什么都不算数，所以只用来看。
 # 5. 就地修改若被记进图里，先前的钩子就留在旧的值上，`retain_grad` 则跟着张量走。
 #
 # </div>
@@ -1254,8 +1254,8 @@ check("04.4", watch_norms)
 # 3. A post-accumulate hook waits until a leaf's `.grad` is written, so that you can use it up on the spot. It receives
 #    the parameter, and should return `None`. To update the parameter in it, use `torch.no_grad()`, because grad mode
 #    may be on.
-# 4. To compare several gradients, use a multi-grad hook. It runs once, when all gradients are there, or with
-#    `mode="any"` when the first one arrives. Use it for looking only, because what it returns is ignored.
+# 4. To compare several gradients, use a multi-grad hook. It runs once in each pass, when all gradients are there, or
+#    with `mode="any"` when the first one arrives. Use it for looking only, because what it returns is ignored.
 # 5. After a change in place that the graph records, one name stands for two values. A hook from before stays with the
 #    old value, while `retain_grad` follows the tensor.
 #
