@@ -54,7 +54,6 @@ def note(row, *grads):
     moments.append({row: received, "y.grad": text(y.grad), "w.grad": text(w.grad)})
 
 
-# %%
 w = torch.tensor(1.0, requires_grad=True)
 y, moments = 10 * w, []
 y.retain_grad()
@@ -785,6 +784,17 @@ y.retain_grad()
 y.backward()
 ax = plot_graph(y, {"x": x, "old": old, "y": y}, gradients=seen)
 
+# %%
+for kind in ("no view", "a view"):
+    x = torch.tensor(1.0, requires_grad=True)
+    y = 3 * x if kind == "no view" else (3 * x).view_as(x)
+    seen = []
+    y.register_hook(seen.append)
+    with torch.no_grad():
+        y.mul_(2)  # in place, but outside the graph
+    y.backward()
+    print(f"{kind}: the hook saw", seen)
+
 # %% [markdown] tags=["F4"]
 # <div class="mistake">
 #
@@ -794,7 +804,7 @@ ax = plot_graph(y, {"x": x, "old": old, "y": y}, gradients=seen)
 #
 # 就地修改可能让钩子和张量分开。先前挂的钩子留在**旧的值**上（图里的 `old`），看到 `2`；`retain_grad` 却跟着张量 `y` 走，存下**新的值**的梯度 `1`。所以，要等就地修改全都做完再挂钩子，或者干脆不就地修改。
 #
-# 有两种情形不同。如果是视图，先前的钩子可能不再触发（7.8 节）。如果不是视图，你在 `torch.no_grad()` 里修改它，钩子就不会和它分开，因为那是在计算图之外修改。
+# 有两种情形不同（看上一个单元格）。如果是视图，先前的钩子可能不再触发（7.8 节）。如果不是视图，你在 `torch.no_grad()` 里修改它，钩子就不会和它分开，因为那是在计算图之外修改。
 #
 # </div>
 # <div lang="en">
@@ -803,7 +813,7 @@ ax = plot_graph(y, {"x": x, "old": old, "y": y}, gradients=seen)
 # **old value** (`old` in the picture) and sees `2`. `retain_grad`, however, follows the tensor `y` and stores `1`, the
 # gradient of the **new value**. So register hooks after the last change in place, or change nothing in place.
 #
-# Two cases are different. On a view, the earlier hook may fall silent (section 7.8). On any other tensor, a change under
+# Two cases are different (see the cell above). On a view, the earlier hook may fall silent (section 7.8). On any other tensor, a change under
 # `torch.no_grad()` does not separate the two, because it happens outside the graph.
 #
 # </div>
@@ -964,7 +974,7 @@ except RuntimeError as error:
 #
 # 别指望 multi-grad 钩子改动梯度：它返回什么，PyTorch 都不理会。
 #
-# 它也不报告先后。平常（`mode="all"`）它在一次反向传播里等梯度到齐，只运行**一次**，收到列表。列表按你给的次序排列，没用到的那一项是 `None`。
+# 它也不报告先后。平常（`mode="all"`）它在一次反向传播里等梯度到齐，只运行**一次**。收到的列表按你给的次序排列，没用到的那一项是 `None`。
 #
 # 如果要用 `torch.autograd.grad` 求某个叶子的梯度，就别把它放进列表。
 #
