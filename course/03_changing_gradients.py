@@ -1081,7 +1081,7 @@ ax = plot_graph(loss, {"x": x, "three": three, "y": y, "loss": loss}, gradients=
 # %% [markdown]
 # <div lang="zh">
 #
-# 这回 `x.grad` 是 3：钩子只截住了经过 `y` 的那个 5，另一条路的 3 照常回到 `x`。（要是后面有一步会就地修改 `y`，就改用 `x.clone()`：`view_as` 得到的是视图，视图上的钩子那时可能不再触发，见 7.8 节。）
+# 这回 `x.grad` 是 3：钩子只截住了经过 `y` 的那个 5，另一条路的 3 照常回到 `x`。（要是后面有一步会就地修改 `y`，就改用 `x.clone()`：`view_as` 得到的是视图，视图上的钩子那时可能不再触发，见 4.6 节。）
 #
 # 在你自己用这个办法之前，还有一个问题。在 `torch.no_grad()` 里不建图，那里的张量还肯收下钩子吗？我们试两个，一个用 `clone()` 造，一个用 `view_as` 造。
 #
@@ -1090,7 +1090,7 @@ ax = plot_graph(loss, {"x": x, "three": three, "y": y, "loss": loss}, gradients=
 #
 # Now `x.grad` is 3. The hook stopped only the 5 that passed through `y`, while the 3 of the other path got back to `x`
 # as before. (If a later step changes `y` in place, take `x.clone()` instead: on a view, which is what `view_as` makes,
-# the hook may then fall silent, as section 7.8 shows.)
+# the hook may then fall silent, as section 4.6 shows.)
 #
 # Before you use this trick yourself, one more question. Under `torch.no_grad()` no graph is built, so does a tensor
 # take a hook there at all? Let us try two of them, one made with `clone()` and one made with `view_as`.
