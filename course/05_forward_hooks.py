@@ -176,7 +176,7 @@ with on_net, on_conv:
 #
 # 三次的最大值都是 `18`，触发的钩子却不同。模块的 `__call__` 先运行 `forward`，再调用前向钩子，所以 `net(x)` 触发了两个。
 #
-# `net.forward(x)` 绕过了 `net` 的 `__call__`，`net` 的钩子就没有触发。里面的卷积照常调用，所以还会报告。`conv.forward(x)` 没有调用 `net`，又绕过了卷积的，于是一个也没有触发。
+# `net.forward(x)` 绕过了 `net` 的 `__call__`，`net` 的钩子就没有触发。里面的卷积照常调用，所以还会报告。`conv.forward(x)` 没有调用 `net`，又绕过了卷积的 `__call__`，于是一个也没有触发。
 #
 # </div>
 # <div lang="en">
@@ -433,7 +433,7 @@ check("05.2", prove)
 
 # %% tags=["F13"]
 def held(tensor):
-    """Return the memory, in MB, that cannot be freed while `tensor` lives."""
+    """Return the memory, in MB, that `tensor` keeps from being freed, parameters aside."""
     tensors, nodes = [tensor], [tensor.grad_fn] if tensor.grad_fn else []
     for node in nodes:  # the list grows as we walk back
         nodes += [parent for parent, _ in node.next_functions if parent and parent not in nodes]
@@ -500,13 +500,13 @@ print(f"under no_grad: holds {held(seen['attached']):.1f} MB")
 #
 # <div lang="zh">
 #
-# 如果留下 `output`，就留下了它后面的整张图。反向传播走过这张图，会放掉图上的张量。如果只需要值，就留 `output.detach()`。
+# 如果留下 `output`，就留下了它后面的整张图。反向传播走过这张图，会放掉图上存着的张量，除非写了 `retain_graph=True`。如果只需要值，就留 `output.detach()`。
 #
 # </div>
 # <div lang="en">
 #
-# If you keep `output`, you keep the whole graph behind it. A backward pass through that graph frees its tensors. If you
-# need only the values, keep `output.detach()`.
+# If you keep `output`, you keep the whole graph behind it. A backward pass through that graph frees the tensors saved
+# in it, unless you write `retain_graph=True`. If you need only the values, keep `output.detach()`.
 #
 # </div>
 # </div>
