@@ -94,14 +94,14 @@ for handle in handles:
 # %% [markdown] tags=["F20"]
 # <div lang="zh">
 #
-# 次序由钩子的种类决定，与注册的先后无关。
+# 注册的次序倒过来，也没有影响：在这里，谁先触发由钩子的种类决定。
 #
 # `backward` 排在倒数第二。这里的输入需要梯度，所以它要等 `grad_input` 算出来，而那时，这一层权重的 `.grad` 早已写好了。
 #
 # </div>
 # <div lang="en">
 #
-# We registered the hooks in reverse, and it made no difference: the kind of hook decides the order.
+# We registered the hooks in reverse, and it made no difference: here the kind of hook decides the order.
 #
 # Which of your two candidates was first? Not `backward`, although its name sounds like a beginning: it comes last but
 # one. Here the input needs a gradient, so `backward` has to wait for `grad_input`. By then, the `.grad` of this layer's
@@ -589,7 +589,7 @@ print("attributes as before:", attributes == now)
 #
 # <div lang="zh">
 #
-# 检查别人的模型，不该留下痕迹。请把上面的单元格改成这样的工具。
+# 检查别人的模型，你的钩子不该留下痕迹。请把上面的单元格改成这样的工具。
 #
 # 写 `output_shapes(model, x)`。它运行一次 `model(x)`，返回一个字典：键是每个直接子模块的名字，值是它输出的形状（元组或列表）。这里每个子模块恰好运行一次。
 #
@@ -600,7 +600,7 @@ print("attributes as before:", attributes == now)
 # </div>
 # <div lang="en">
 #
-# If you inspect somebody's model, nobody should be able to tell afterwards. Make such a tool out of the cell above.
+# If you inspect somebody's model, your hooks should leave no trace. Make such a tool out of the cell above.
 #
 # Write `output_shapes(model, x)`. It runs `model(x)` once and returns a dictionary, from the name of each direct child
 # to the shape of its output (a tuple or a list). Each child runs exactly once here.
@@ -688,7 +688,7 @@ print("removed:", len(remove_hooks(layer, owner="user")), " left:", len(list_hoo
 #
 # 钩子触发了三次，因为重新运行单元格只会再加一个钩子。旧的钩子还在，它们的句柄却已经丢了。
 #
-# `list_hooks` 仍然找得到它们，上面每一行就是一个钩子的种类、在队伍里的位置和函数。`remove_hooks` 能把它们取下。写上 `owner="user"`，就只取下函数是你自己写的钩子，不取 PyTorch 或别的库的。
+# `list_hooks` 仍然找得到它们，上面每一行就是一个钩子的种类、在队伍里的位置和函数。`remove_hooks` 写上 `owner="user"`，就能把它们取下：这样它只取函数是你自己写的钩子，不取 PyTorch 或别的库的。
 #
 # </div>
 # <div lang="en">
@@ -697,8 +697,8 @@ print("removed:", len(remove_hooks(layer, owner="user")), " left:", len(list_hoo
 # handles are lost.
 #
 # `list_hooks` still finds them: each line above gives the kind of a hook, its place in the queue and its function.
-# `remove_hooks` takes them off. With `owner="user"` it takes off only hooks whose function is yours, not PyTorch's or
-# another library's.
+# `remove_hooks` with `owner="user"` takes them off: it then removes only hooks whose function is yours, not PyTorch's
+# or another library's.
 #
 # </div>
 # </div>
@@ -710,7 +710,7 @@ print("removed:", len(remove_hooks(layer, owner="user")), " left:", len(list_hoo
 #
 # 接手一个模型，怎么知道它的钩子有什么毛病？本课程有两样工具。第一样是 `diagnose`，它盯着所有钩子运行模型，把毛病逐个说出来。
 #
-# 第二样是控件 `HookInspector`，选中一个钩子就能把它取下，按「撤销」就放回原处。它用的是一个副本，可以放心试。
+# 第二样是控件 `HookInspector`，选中一个钩子就能把它取下，按「撤销」就放回原处。下面交给它的是一个副本，可以放心试。
 #
 # 下面的 Transformer 层里，我们故意放了几处毛病。例如，有一个钩子叠了三层，还有一个把输出连着计算图留了下来。
 #
@@ -722,8 +722,8 @@ print("removed:", len(remove_hooks(layer, owner="user")), " left:", len(list_hoo
 # How do you find out what is wrong with the hooks of a model that somebody hands you? This course has two tools for it.
 # The first, `diagnose`, runs the model, watches its hooks and names the faults.
 #
-# The second, `HookInspector`, is a widget in which you can choose a hook, remove it, and put it back with “Undo”. It
-# works on a copy, so feel free to try.
+# The second, `HookInspector`, is a widget in which you can choose a hook, remove it, and put it back with “Undo”. Below
+# we give it a copy, so feel free to try.
 #
 # We have put some faults into the Transformer layer below. One hook is stacked three times, for example, and another
 # keeps outputs together with their graph.
@@ -1041,15 +1041,15 @@ print("without hooks:", try_to_save(block))
 #
 # <div lang="zh">
 #
-# 句柄只管原来那个模型上的钩子，取不下副本上的，所以在副本上要用 `remove_hooks`。参数的张量钩子不会复制，要在副本上重新注册。
+# 句柄只管原来那个模型上的钩子，取不下副本上的，所以在副本上要用 `remove_hooks`，写上 `owner="user"`。参数的张量钩子不会复制，要在副本上重新注册。
 #
 # `torch.save(model)` 连模块的钩子一起存，而函数只存名字。如果钩子是 `lambda`，或者是在函数里定义的函数，就按名字找不到它，保存就会出错。请改存 `state_dict()`，里面没有钩子。
 #
 # </div>
 # <div lang="en">
 #
-# The handle belongs to the original, so it cannot remove the hook on the copy: use `remove_hooks` there. Tensor hooks
-# of parameters are not copied, so you have to register them again on the copy.
+# The handle belongs to the original, so it cannot remove the hook on the copy: use `remove_hooks` there, with
+# `owner="user"`. Tensor hooks of parameters are not copied, so you have to register them again on the copy.
 #
 # `torch.save(model)` saves the hooks of modules too, and of each function it saves only the name. So saving fails if a
 # hook is a `lambda` or a function defined inside another, which cannot be found by name. Save the `state_dict()`
@@ -1111,15 +1111,15 @@ torch.compiler.reset()
 #
 # <div lang="zh">
 #
-# 如果一个层在编译时一个钩子也没有，编译好的代码就不会再查看有没有新的，也不警告（torch 2.15.0）。
+# 如果模型里的一个层在编译时一个钩子也没有，编译好的代码就不会再查看这个层有没有新的，也不警告（torch 2.15.0）。
 #
 # 所以要先挂钩子，再编译。或者用 `set_stance("force_eager")`，在它的范围里暂时不用编译好的代码。
 #
 # </div>
 # <div lang="en">
 #
-# If a layer had no hooks when it was compiled, the compiled code does not look for new ones, and gives no warning
-# (torch 2.15.0).
+# If a layer inside a model had no hooks when the model was compiled, the compiled code does not look for new ones on
+# it, and gives no warning (torch 2.15.0).
 #
 # So register hooks before you compile, or use `set_stance("force_eager")`, which sets compiled code aside for as long
 # as it is in force.
@@ -1136,7 +1136,7 @@ torch.compiler.reset()
 #
 # 不必给每个模块都挂上钩子。一个全局的前置钩子，看得见每个左括号；一个全局的前向钩子，看得见每个右括号。连 `model.modules()` 不认识的模块，它们也看得见。
 #
-# 但是要当心三种情形。`forward` 抛出异常时，它的右括号看不见（8.3 节）。走快速路径时，里面的模块根本没有被调用，也就没有括号（8.7 节）。在早已编译好的代码里面，什么括号都看不见（8.9 节）。
+# 但是要当心三种情形。`forward` 抛出异常时，它的右括号看不见（8.3 节）。走快速路径时，里面的模块根本没有被调用，也就没有括号（8.7 节）。在早已编译好的代码里面，可能什么括号都看不见（8.9 节）。
 #
 # </div>
 # <div lang="en">
@@ -1150,7 +1150,7 @@ torch.compiler.reset()
 #
 # Three cases can mislead you. If `forward` raises an exception, you do not see its bracket close (section 8.3). On a
 # fast path, the modules inside are not called and have no brackets (section 8.7). And inside code that was compiled
-# before, you see no bracket at all (section 8.9).
+# before, you may see no bracket at all (section 8.9).
 #
 # </div>
 
@@ -1235,7 +1235,7 @@ check("08.5", outline)
 #    `backward_pre`, the two of the parameter, `backward`, `input_grad`. An `output_grad` set inside a forward hook
 #    comes after `backward_pre`. If the input needs no gradient, `backward` has nothing to wait for and comes earlier.
 # 2. Modules nest like brackets: a pre-hook sees each of them open, and a forward hook sees it close. Global hooks see
-#    all modules that run, and fire before a module's own hooks. They fire for every model, so remove them as soon as you are
+#    every call of a module and fire before its own hooks. They fire for every model, so remove them as soon as you are
 #    done.
 # 3. Keep the name in the hook, not on the module. On the module it would stay when the hook is gone, and copies would
 #    carry it along.
@@ -1252,12 +1252,12 @@ check("08.5", outline)
 # <div lang="zh">
 # <details><summary>1. 模块的 <code>backward</code> 钩子触发时，这一层权重的 <code>.grad</code> 写好了吗？</summary>像 <code>Linear</code> 这样的层，若权重只用到一次，输入又需要梯度，就已经写好了。输入不需要梯度时，还没有（7.3 节）。</details>
 # <details><summary>2. 重新运行一个挂钩子的单元格，怎样不让钩子叠加？</summary>把句柄存在单元格之外，先 <code>remove()</code> 旧的，再注册新的。</details>
-# <details><summary>3. 说出三个原因，为什么挂好的钩子从不触发。</summary>一是模块没有被调用，例如 <code>out_proj</code>。二是它是反向钩子，而模块返回的是字典（7.7 节）。三是那一层在编译好、已经运行过的模型里面，钩子是后来才挂的，重新编译之前都不触发。</details>
+# <details><summary>3. 说出三个原因，为什么挂好的钩子从不触发。</summary>一是模块没有被调用，例如 <code>out_proj</code>。二是它是反向钩子，而模块返回的是字典（7.7 节）。三是那一层在编译好、已经运行过的模型里面，钩子是后来才挂的，编译好的代码不知道有它。</details>
 # </div>
 # <div lang="en">
 # <details><summary>1. When a module's <code>backward</code> hook fires, has the <code>.grad</code> of the layer's weight been written?</summary>Yes, for a layer such as <code>Linear</code> whose weight is used once, if the input needs a gradient. If the input needs none, it has not been written yet (section 7.3).</details>
 # <details><summary>2. You run a cell again that registers a hook. How do you keep hooks from stacking?</summary>Store the handle outside of the cell, and <code>remove()</code> the old hook before you register the new one.</details>
-# <details><summary>3. Give three reasons why a registered hook never fires.</summary>Its module may never be called, as with <code>out_proj</code>. It may be a backward hook whose module returns a dictionary (section 7.7). Its layer may be inside a model that was compiled and had run before the hook was registered; then it fires only once the model is compiled anew.</details>
+# <details><summary>3. Give three reasons why a registered hook never fires.</summary>Its module may never be called, as with <code>out_proj</code>. It may be a backward hook whose module returns a dictionary (section 7.7). Its layer may be inside a model that was compiled and had run before the hook was registered; the compiled code does not know of it.</details>
 # </div>
 
 # %% [markdown]
