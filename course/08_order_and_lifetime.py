@@ -784,7 +784,7 @@ HookInspector(copy.deepcopy(block), x)  # a copy to play with, its hooks include
 #
 # `diagnose` 还找到了别的毛病。`linear1` 上叠了钩子（8.6 节）。`kept` 留着计算图，每运行一次就多一份（5.4 节）。最后一条与保存有关，留到 8.8 节再说。
 #
-# 钩子看到什么，还取决于模块走哪条路。`TransformerEncoderLayer` 有一条快速路径：设了 `batch_first=True`，又处于 `eval()` 和 `no_grad()` 时，它就可以走这条路。
+# 钩子看到什么，还取决于模块走哪条路。`TransformerEncoderLayer` 有一条快速路径：设了 `batch_first=True`，又处于 `eval()` 和 `no_grad()` 时，它就可能走这条路。
 #
 # 我们用一个全局钩子来数调用的次数。平常，它在这一层数到 9 次：这一层自己 1 次，里面的模块 8 次。走快速路径时，它数到几次？**先猜。**
 #
@@ -794,7 +794,7 @@ HookInspector(copy.deepcopy(block), x)  # a copy to play with, its hooks include
 # `diagnose` has found more. There is the stack of hooks on `linear1` (section 8.6). And `kept` holds graphs, to which
 # every run adds one more (section 5.4). The last finding is about saving, and we come to it in section 8.8.
 #
-# What hooks see also depends on the path that a module takes. `TransformerEncoderLayer` has a fast path, which it can
+# What hooks see also depends on the path that a module takes. `TransformerEncoderLayer` has a fast path, which it may
 # take if it was made with `batch_first=True` and runs under `eval()` and `no_grad()`.
 #
 # How can we tell which way it went? We let a global hook count the calls. Normally it counts 9 here, 1 of the layer
@@ -994,7 +994,7 @@ taken = remove_hooks(twin, owner="user")
 # %% [markdown]
 # <div lang="zh">
 #
-# 副本也有模块的那个钩子。可是 `deepcopy` 不复制函数，两层调用的是同一个函数，所以副本一运行，结果就写进了**原来的**列表。
+# 副本也有模块的那个钩子。可是 `deepcopy` 不复制函数，两层调用的是同一个函数，所以副本一运行，结果就写进了**原来的**列表。（`partial` 则会复制，连同它绑定的参数。）
 #
 # 张量钩子则丢了。`deepcopy` 用原来的数造了一个新参数，没有把钩子带过去。
 #
@@ -1004,7 +1004,8 @@ taken = remove_hooks(twin, owner="user")
 # <div lang="en">
 #
 # The copy has the hook of the module, too. But `deepcopy` does not duplicate functions, so both layers call the same
-# one. That is why the result goes into the **original's** list, although only the copy ran.
+# one. That is why the result goes into the **original's** list, although only the copy ran. (A `partial` is duplicated, with
+# the arguments that it binds.)
 #
 # The tensor hook is lost. `deepcopy` builds a new parameter from the numbers of the old one and does not carry hooks
 # over.

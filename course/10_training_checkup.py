@@ -189,7 +189,7 @@ for name, mean in means.items():
 # 这样一张均值的表，换一个模型也用得着，所以把它写成函数。写 `child_means(model, x)`：运行一次 `model(x)`，返回一个字典，从子模块的名字对应到它输出的均值。
 #
 # - 均值是 Python 的数，按子模块运行的次序排（每个只运行一次）。
-# - 模型在它原来的模式（训练或评估）下运行，之后保持原样：仪器不该改变它测量的东西。
+# - 模型在它原来的模式（训练或评估）下运行，除此之外不要动它：仪器不该改变它测量的东西。
 # - 出了异常也要取下钩子，异常照常传出去。
 #
 # </div>
@@ -198,8 +198,8 @@ for name, mean in means.items():
 # You will need such tables for other models too, so write a function, `child_means(model, x)`, which runs `model(x)`
 # once and returns a dictionary from each child's name to the mean of its output.
 #
-# - Run the model in its present mode, training or evaluation, and leave it as it was, because an instrument should not
-#   change what it measures.
+# - Run the model in its present mode, training or evaluation, and otherwise leave it alone, because an instrument
+#   should not change what it measures.
 # - Remove your hooks even after an exception, which goes on to the caller, so that the next run starts clean.
 # - List the children in the order in which they ran (each runs once), each mean as a Python number.
 #
@@ -561,7 +561,7 @@ for title, net, x in (("black picture", make("D"), dark), ("after the run", trai
 #
 # - 每个模块只有一个输入，不会就地改写它；但容器的 `forward` 后来可能就地改写模块的输出，例如 `out += identity`。
 # - 有的模块运行两次。
-# - 模型在原来的模式下运行，保持原样。
+# - 模型在原来的模式下运行，不要动它。
 # - 最后取下钩子，出了异常也一样。
 #
 # </div>
@@ -577,7 +577,7 @@ for title, net, x in (("black picture", make("D"), dark), ("after the run", trai
 # - Each module has a single input and does not change it in place. But the `forward` of a container may change a
 #   module's output in place later, for example by `out += identity`.
 # - Some modules run twice, and each run counts.
-# - Run the model in its present mode and leave it as it was, as an instrument should.
+# - Run the model in its present mode and otherwise leave it alone, as an instrument should.
 # - Remove your hooks even after an exception, so that the next run starts clean.
 #
 # </div>
@@ -763,7 +763,7 @@ for name, rate, options_ in (("SGD", 0.1, {"momentum": 0.9}), ("Adam", 0.003, {}
 # 损失是 `F.cross_entropy(model(x), target)`，从它反向传播一次。这样，每个子模块（`named_children()`）的输出都有一个梯度，它的大小按 `grad.abs().mean()` 算。拿**最后运行**的那个子模块作标准：哪个子模块的梯度小于它的 `ratio` 倍，就列出哪个的名字。返回这个列表，按运行的次序排。
 #
 # - 有的 ReLU 是就地的，会改写前一个子模块的输出。那个子模块要看的，仍是它自己的输出的梯度，也就是 ReLU 之前的。
-# - 除了 `.grad`，模型要保持原样，在它原来的模式下运行。
+# - 模型在它原来的模式下运行；除了 `.grad`，什么也不要动。
 # - 最后取下钩子，出了异常也一样。
 #
 # </div>
@@ -779,7 +779,7 @@ for name, rate, options_ in (("SGD", 0.1, {"momentum": 0.9}), ("Adam", 0.003, {}
 #
 # - Some ReLUs work in place and overwrite the output of the child before them. What counts for that child is still the
 #   gradient at its own output, in front of the ReLU.
-# - Run the model in its present mode and leave everything but `.grad` as it was, because you only want to examine it.
+# - Run the model in its present mode and change nothing but `.grad`, because you only want to examine it.
 # - Remove your hooks even after an exception, so that the next run starts clean.
 #
 # </div>
