@@ -287,7 +287,7 @@ handle.remove()
 # %% [markdown]
 # <div lang="zh">
 #
-# 输入不需要梯度时，钩子照样触发，收到的 `grad_input` 是 `(None,)`。它没有输入的梯度可等，所以 `grad_output` 一到就触发，这时 `weight.grad` 还没有写好。整个网络也一样：输入是数据时，网络的 `backward` 比各层的都早。
+# 输入不需要梯度时，钩子照样触发，因为权重需要梯度；它收到的 `grad_input` 是 `(None,)`。它没有输入的梯度可等，所以 `grad_output` 一到就触发，这时 `weight.grad` 还没有写好。整个网络也一样：输入是数据时，网络的 `backward` 比各层的都早。
 #
 # 输入需要梯度时，钩子就要等 `grad_input` 算出来。等到那时，这里的 `Linear` 已经写好了 `weight.grad`。
 #
@@ -300,8 +300,8 @@ handle.remove()
 # </div>
 # <div lang="en">
 #
-# Yes, the hook fires even if the input needs no gradient. As nobody computes that gradient, `grad_input` is `(None,)`,
-# and the hook has nothing to wait for. It fires as soon as `grad_output` arrives, before `weight.grad` has been
+# The weights need a gradient, so the hook fires even if the input needs none. Then `grad_input` is `(None,)`, and
+# the hook has nothing to wait for. It fires as soon as `grad_output` arrives, before `weight.grad` has been
 # written. The same goes for a whole net: if its input is data, the `backward` of the net fires before those of its
 # layers.
 #

@@ -281,7 +281,7 @@ print("the list of parameters, reversed:", [name for name, _ in arrived] == name
 #
 # `fc` 的参数最先到，`conv1.weight` 最后到，因为反向传播从损失出发，走向输入。可见层的次序反过来了。可是一层之内没有这样的规矩，`bn3.weight` 就比 `bn3.bias` 先到，和参数表里一样。
 #
-# `fc` 的两个均值都是 0，却不是因为梯度小。对每一张图，交叉熵给各个 logit 的梯度有正有负，加起来互相抵消了。所以要看梯度有多大，得先取绝对值。
+# `fc` 的两个均值都是 0，却不是因为梯度小。对每一张图，交叉熵给 `fc` 各个输出的梯度有正有负，加起来互相抵消了。所以要看梯度有多大，得先取绝对值。
 #
 # </div>
 # <div lang="en">
@@ -291,8 +291,8 @@ print("the list of parameters, reversed:", [name for name, _ in arrived] == name
 # before `bn3.bias`, although it also stands before it in the list.
 #
 # Both means at `fc` are 0, but not because these gradients are small. For each picture, cross-entropy sends positive
-# and negative gradients to the logits, and these cancel each other in a mean. So if you want to know how large a
-# gradient is, take absolute values first.
+# and negative gradients to the outputs of `fc`, and these cancel each other in a mean. So if you want to know how large
+# a gradient is, take absolute values first.
 #
 # </div>
 
