@@ -1366,12 +1366,12 @@ print(inspect.getsource(type(rec).__exit__))
 #
 # <div lang="zh">
 # <details><summary>1. <code>model.forward(x)</code> 会触发哪些钩子？</summary>里面各层的，只要它们是按「层(x)」调用的；<code>model</code> 自己的不触发。</details>
-# <details><summary>2. <code>lambda m, a, o: (seen.append(o), o)</code> 错在哪里？</summary>它返回一个元组，元组取代了输出，要到后面的层，或者你自己的代码里，才出错。留下的 <code>o</code> 还带着整张图。</details>
+# <details><summary>2. <code>lambda m, a, o: (seen.append(o), o)</code> 错在哪里？</summary>它返回一个元组，元组取代了输出，等到拿它当张量用时才出错。留下的 <code>o</code> 还带着整张图。</details>
 # <details><summary>3. 给每个子模块都挂了钩子，为什么还看不到 ReLU 的输出？</summary>因为 <code>forward</code> 里用的是函数 <code>F.relu</code>。去看下一个模块的输入，或者换成 <code>nn.ReLU</code>。</details>
 # </div>
 # <div lang="en">
 # <details><summary>1. Which hooks fire when you call <code>model.forward(x)</code>?</summary>Those of the layers inside, if they are called in the normal way, but not those of <code>model</code> itself.</details>
-# <details><summary>2. What is wrong with <code>lambda m, a, o: (seen.append(o), o)</code>?</summary>It returns a tuple, which replaces the output, and the error comes only later, in another layer or in your own code. Besides, the <code>o</code> that is kept holds the whole graph.</details>
+# <details><summary>2. What is wrong with <code>lambda m, a, o: (seen.append(o), o)</code>?</summary>It returns a tuple, which replaces the output, and an error comes only where it is used as a tensor, perhaps in your own code. Besides, the <code>o</code> that is kept holds the whole graph.</details>
 # <details><summary>3. Every child has a hook. Why do you still not see what the ReLU gives?</summary>Because <code>forward</code> uses the function <code>F.relu</code>. Look at the input of the next module, or use <code>nn.ReLU</code>.</details>
 # </div>
 #
