@@ -88,7 +88,7 @@ print("pieces of memory:", len(addresses))
 #
 # `x` 和 `y * y` 的值，反向传播用不着，autograd 就不存。不过图还是留着叶子 `x` 这个对象，因为梯度要加到 `x.grad` 里。
 #
-# 再看最后一行：三次存的都是同一块内存，所以并没有多占地方。可见，存了几次和占了多少，是两个问题。假如 `pack` 每次都返回一份拷贝，内存里就真的有三份了。
+# 再看最后一行：三次存的都是同一块内存，所以并没有多占地方。可见，存了几次和占了多少，是两个问题。假如 `pack` 每次都返回一份拷贝，除了 `y`，就会再占三份地方。
 #
 # </div>
 # <div lang="en">
@@ -101,8 +101,8 @@ print("pieces of memory:", len(addresses))
 # `x` itself, however, because its gradient goes into `x.grad`.
 #
 # The last line says that all three share one piece of memory, so they take no extra room. How often something is
-# saved and how much memory it takes are two different questions. If `pack` had returned a copy each time, there
-# really would be three.
+# saved and how much memory it takes are two different questions. If `pack` had returned a copy each time, three more
+# pieces would be needed beside that of `y`.
 #
 # </div>
 
@@ -195,7 +195,7 @@ for kept in list(alive):
 #
 # <div lang="zh">
 #
-# 只要你还留着一个连着图的输出，为它存下的张量就全都留着，直到反向传播用完。一旦 `detach()`，它们立刻就全释放了。
+# 只要你还留着一个连着图的输出，为它存下的张量就全都留着，直到反向传播用完。只留下 `detach()` 的结果，它们立刻就全释放了。
 #
 # `pack` 收到的，可能正是存它的那一步自己的输出，例如 `exp` 的，而这个输出连着图。你要是原样留下它，那一步留着它，它又留着那一步，就成了循环引用，图里在它前面的一切也都跟着留下。只要不走反向传播，连 `gc.collect()` 也放不掉，因为这个圈有一段在 C++ 里。所以在 `pack` 里也要 `detach()`。
 #
@@ -581,7 +581,7 @@ print("one step, batches that BatchNorm counted:", block[0].num_batches_tracked.
 #
 # 重算的次序，要看你怎样分检查点。每层各有一个 `checkpoint`，就一层一层地重算，从最后一层开始。两层合用一个，就从头一层起，一口气算下来。
 #
-# 所以，钩子若是用来计数、累加或写日志，就会重复。连 `BatchNorm` 也把同一批数据数了 2 次。你要是只想数重算，就在 `backward()` 之前把计数清零。
+# 所以，钩子若是用来计数、累加或写日志，就可能重复。连 `BatchNorm` 也把同一批数据数了 2 次。你要是只想数重算，就在 `backward()` 之前把计数清零。
 #
 # </div>
 # <div lang="en">
@@ -593,7 +593,7 @@ print("one step, batches that BatchNorm counted:", block[0].num_batches_tracked.
 # The order depends on the checkpoints. If each layer has its own `checkpoint`, layers are computed again one by one,
 # beginning with the last. If both share one, they are computed again in one go, beginning with the first.
 #
-# So a hook that counts, adds up or logs does so too often, and even `BatchNorm` counted the same batch 2 times. To count recomputation alone, set your counts back to zero before `backward()`.
+# So a hook that counts, adds up or logs may do so too often, and even `BatchNorm` counted the same batch 2 times. To count recomputation alone, set your counts back to zero before `backward()`.
 #
 # </div>
 # </div>
@@ -716,11 +716,10 @@ guess("12.f")
 # %% picture="segments"
 torch.manual_seed(0)
 blocks = nn.Sequential(*(nn.Sequential(nn.Linear(32, 32), nn.Tanh()) for _ in range(16)))
-x = torch.randn(4096, 32, requires_grad=True)
 counts, peaks = [1, 2, 4, 8, 16], []
 for k in counts:
     with Ledger() as ledger:
-        y = x
+        y = x = torch.randn(4096, 32, requires_grad=True)  # made here, so that it counts too
         for segment in range(0, 16, 16 // k):
             y = checkpoint(blocks[segment : segment + 16 // k], y, use_reentrant=False)
         y.sum().backward()
@@ -736,7 +735,7 @@ _ = ax.legend()
 # %% [markdown]
 # <div lang="zh">
 #
-# 切成 4 段最省，曲线的形状也和预计的一样。不过，量到的峰值每次都高出大约 1 到 2 个张量。高出来的，一个是模型的输出，变量 `y` 一直拿着它，其余的是反向传播正在算的梯度和临时结果。它们也要占地方，公式里却没有。
+# 切成 4 段最省，曲线的形状也和预计的一样。不过，量到的峰值每次都高出大约 2 个张量。一个是模型的输出，变量 `y` 一直拿着它；另一个是反向传播正在用的梯度或临时结果。它们也要占地方，公式里却没有。
 #
 # 两头为什么都不省呢？只切 1 段等于没切：反向传播一开始，就得把 16 块全部重算出来，同时留着。切成 16 段，留下的输入又和本来要存的中间结果一样多了。
 #
@@ -744,9 +743,9 @@ _ = ax.legend()
 # <div lang="en">
 #
 # Look at the dots in the picture. They follow the dashed curve, high at both ends, and with 4 segments the peak is
-# lowest. Yet each of them floats a little above the curve, by about 1 to 2 tensors. Why? One of these tensors is the
-# output of the model, which `y` holds all the while. The rest are gradients and temporary results that backward has in
-# hand. They need room as well, but they are not in our formula.
+# lowest. Yet each of them floats above the curve, by about 2 tensors. Why? One of the two is the output of the model,
+# which `y` holds all the while. The other is a gradient or a temporary result that backward has in hand. They need room
+# as well, but they are not in our formula.
 #
 # And why do both ends gain nothing? With only 1 segment you have not cut at all: backward begins by computing all 16
 # blocks again, and holds them all at once. With 16 segments, you keep as many inputs as there would have been
@@ -961,7 +960,7 @@ with suppress(NotImplementedError):  # until you have written it
 #
 # 想把存下的张量搬到别处，PyTorch 自己就有现成的：`torch.autograd.graph.save_on_cpu` 用的就是这对钩子，把张量从显卡搬到内存。
 #
-# 训练大模型的库，几乎都用检查点拿时间换内存。你要是想自己选哪些运算重算，`torch.utils.checkpoint` 还有 selective checkpointing。
+# 训练大模型的库，几乎都可以打开检查点，拿时间换内存。你要是想自己选哪些运算重算，`torch.utils.checkpoint` 还有 selective checkpointing。
 #
 # 下面是你的进度。下一课讲编译，以及几个进程一起训练。
 #
@@ -971,7 +970,7 @@ with suppress(NotImplementedError):  # until you have written it
 # PyTorch itself can put saved tensors somewhere else for you: `torch.autograd.graph.save_on_cpu` uses this very pair of
 # hooks to move them from the GPU to main memory.
 #
-# Nearly every library that trains large models uses checkpointing to trade time for memory. If you want to choose
+# Nearly every library that trains large models offers checkpointing, to trade time for memory. If you want to choose
 # yourself what is computed again, `torch.utils.checkpoint` also has selective checkpointing.
 #
 # Below you see your progress. The next lesson is about compiling, and about several processes that train together.
