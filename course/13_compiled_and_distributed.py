@@ -593,7 +593,7 @@ print(printed)
 #
 # 钩子不是每个参数调用一次，也不是每一步调用一次，而是每个**桶**调用一次。
 #
-# 第一步里，DDP 还不知道梯度会按什么次序到，所以四层都在一个桶里。看过一次之后，它就照真实的次序，从最后一层开始，重新分桶（torch 2.15.0）。
+# 第一步里，DDP 还不知道梯度会按什么次序到，所以四层都在一个桶里。看过一次之后，它默认会照真实的次序，从最后一层开始，重新分桶（torch 2.15.0）。
 #
 # 这里三个 0.36 MB 的梯度就装满一个桶，所以从第二步起有两个桶：一个装第 3、2、1 层，一个装第 0 层。
 #
@@ -605,7 +605,7 @@ print(printed)
 # The hook is called once for each **bucket**, not once for each parameter or once for each step.
 #
 # In the first step, DDP does not know yet in which order gradients arrive, and all four layers share a bucket. Once it
-# has seen them, it builds its buckets anew in the real order, beginning with the last layer (torch 2.15.0).
+# has seen them, by default it builds its buckets anew in the real order, beginning with the last layer (torch 2.15.0).
 #
 # Three gradients of 0.36 MB fill a bucket here, so from the second step on there are two: one for layers 3, 2 and 1,
 # and one for layer 0.
@@ -733,7 +733,7 @@ check("13.3", half_hook)
 #
 # <div lang="zh">
 #
-# 用 DDP 的时候，每个进程都有整个模型。如果模型大得装不下，怎么办？可以把每个参数切开，一个进程只留一片。`fully_shard`（FSDP2）做的就是这件事。
+# 用 DDP 的时候，每个进程都有整个模型。如果模型大得装不下，怎么办？可以把每个参数切开，一个进程只留一片。`fully_shard`（FSDP2）做的就是这件事，切开的参数叫 `DTensor`。
 #
 # 它自己就是用钩子做的。一层运行之前，前置钩子把各片凑齐；运行之后，前向钩子又把别的片放掉，只留自己的一片。默认只有最外层的模块例外，它自己的参数要完整地留到反向传播。
 #
@@ -745,17 +745,17 @@ check("13.3", half_hook)
 # <div lang="en">
 #
 # Under DDP every process holds the whole model. When a model is too large for that, each parameter can be cut up, so
-# that a process keeps only one piece of it. This is what `fully_shard` (FSDP2) does.
+# that a process keeps only one piece of it. This is what `fully_shard` (FSDP2) does. A parameter in pieces is called a
+# `DTensor`.
 #
-# But a layer needs its whole weight when it runs, so the pieces have to come together for a moment. `fully_shard` does
-# this with hooks of its own. Before a layer runs, a pre-hook gathers the pieces. Afterwards, a forward hook lets go of
+# But a layer needs its whole weight when it runs, so the pieces have to come together. `fully_shard` does this with
+# hooks of its own. Before a layer runs, a pre-hook gathers the pieces. Afterwards, a forward hook lets go of
 # all but the process's own piece.
 #
 # By default, only the outermost module differs: it keeps its own parameters whole until backward.
 #
 # Do your own hooks see the whole parameter or only a piece? To find out, we take two processes and look at the weight
-# of the first layer, which is 6×4. We look at it in your own pre-hook and again in your forward hook. After backward,
-# we look at its `.grad`.
+# of the first layer, which is 6×4, in your own pre-hook and in your forward hook. After backward, we look at its `.grad`.
 #
 # We also put two hooks on the parameter itself, a tensor hook and a post-accumulate hook. **Guess first**: which of
 # these two fires?
