@@ -1259,7 +1259,7 @@ panel
 #
 # 梯度不是一层一层小下去的。在 `hidden2.mix` 前面，它一下子小了约一百倍，再往前的梯度也都跟着小。所以这不是梯度消失，而是有什么东西在那里动了手。激活一切正常，所以病不在前向传播里。
 #
-# 前面各层的更新比例，也比 `hidden2` 的小一百多倍。这些层几乎没有学；损失照样降，靠的是后面的层。
+# 前面各层的更新比例，也比 `hidden2` 的小约一百倍。这些层几乎没有学；损失照样降，靠的是后面的层。
 #
 # 下面的 `list_hooks` 找到了原因：有一个反向钩子把梯度缩小了。取下它，前面的梯度就回来了，损失也明显低了。
 #
@@ -1276,7 +1276,7 @@ panel
 # gradients further in front are smaller by as much. So this is not vanishing: something interferes at that place. The
 # activations are normal, so the fault is not in the forward pass.
 #
-# The update ratios of the layers in front are over a hundred times smaller than those of `hidden2`, too. These layers
+# The update ratios of the layers in front are about a hundred times smaller than those of `hidden2`, too. These layers
 # hardly learn, and the loss comes down thanks to the later ones.
 #
 # Below, `list_hooks` finds the cause: a backward hook that shrinks gradients. Take it off, and the gradients in front
