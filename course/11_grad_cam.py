@@ -1171,7 +1171,7 @@ print("parameters with a .grad:", sum(with_grad), "of", len(with_grad))
 # 2. The weight of a channel is the average gradient of the logit of the picture's own class. In eval mode pictures do not influence one another in a network like this one, so one backward pass from the sum of the logits is enough.
 # 3. Grad-CAM takes the weighted sum of the maps, then `relu()`, then bilinear enlarging. Keep the maps with `clone()`, because a ReLU behind the layer may work in place.
 # 4. A pretty heat map proves nothing, so score it against true boxes, and compare with always pointing at the middle and with random weights.
-# 5. Accuracy does not tell what an answer rests on. A heat map gives a hint, and an experiment, such as moving a sticker or switching off a channel, confirms it.
+# 5. Accuracy does not tell what an answer rests on. A heat map gives a hint, and an experiment, such as moving a sticker or switching off a channel, can confirm it.
 #
 # </div>
 

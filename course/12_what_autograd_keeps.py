@@ -39,7 +39,7 @@ LanguageToggle()
 #
 # When training runs out of memory, it is often not the weights that fill it but intermediate results. As forward goes
 # through the model, autograd **saves** the tensors that backward will need, and they stay in memory until backward
-# has used them.
+# is done with them.
 #
 # So to save memory, you can decide for yourself what is kept. There are hooks for this as well, and one pair of them
 # covers every operation. Inside `with saved_tensors_hooks(pack, unpack):`, whenever autograd is about to save a tensor,
@@ -205,7 +205,7 @@ for kept in list(alive):
 # <div lang="en">
 #
 # It is tempting to keep an output, if only to look at it later. But as long as this output is attached to its graph,
-# everything that was saved for it is kept as well, until backward has used it. Keep what `detach()` makes of it
+# everything that was saved for it is kept as well, until backward is done with it. Keep what `detach()` makes of it
 # instead, and all of that is freed at once.
 #
 # The tensor that `pack` receives may be the output of the very step that saves it, as with `exp`, and such an output is attached to the graph. If you keep it as it is, the step holds the tensor and the tensor holds the step: a reference cycle, which also keeps everything before it in the graph. Without a backward pass, not even `gc.collect()` can free it, because part of it is in C++. So call `detach()` in `pack` as well.
@@ -932,7 +932,7 @@ with suppress(NotImplementedError):  # until you have written it
 # <div lang="en">
 #
 # 1. Autograd saves tensors for backward, and with `saved_tensors_hooks` you decide what it keeps in their place.
-# 2. If you keep an output attached to its graph, you keep everything that was saved for it until backward has run. Call `detach()` in `pack` as well, because what it receives may be such an output.
+# 2. If you keep an output attached to its graph, you keep everything that was saved for it until backward is done with it. Call `detach()` in `pack` as well, because what it receives may be such an output.
 # 3. Half precision saves memory, and its error is in the gradients only. Moving tensors elsewhere loses no bit, but takes time.
 # 4. Checkpointing runs forward again until all that backward needs is there. That is why hooks fire more often.
 # 5. Several saved tensors may share one storage, so count each storage once. On the meta device you can make a forecast.
