@@ -384,9 +384,8 @@ class Shelf:
 
     def put(self, tensor):
         key = self.folder / f"{next(self.keys)}.pt"
-        torch.save(
-            tensor.detach().clone(), key
-        )  # a view alone would drag along all it is a view of
+        copy = tensor.detach().clone()  # a view alone would drag along all it is a view of
+        torch.save(copy, key)
         return key
 
     def get(self, key):
