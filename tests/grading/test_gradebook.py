@@ -14,7 +14,7 @@ import pytest
 
 from hookedu.catalog import CourseError
 from hookedu.exercises.feedback import Feedback
-from hookedu.grading.book import grades
+from hookedu.grading.book import grades, opening
 from hookedu.grading.book.gradebook import Gradebook
 from hookedu.grading.book.grades import Rules, address
 from hookedu.grading.book.schema import VERSION
@@ -354,6 +354,27 @@ def test_a_newer_gradebook_is_refused_in_one_sentence(tmp_path):
     assert f"version {VERSION + 1}" in said.en and "update hookedu" in said.en
     assert f"版本 {VERSION + 1}" in said.zh
     assert (tmp_path / "grades.db").read_bytes() == before
+
+
+def test_a_gradebook_in_use_is_not_called_broken(book, monkeypatch, tmp_path):
+    """It holds grades: who moved it away, as one does with a broken one, would lose them."""
+    monkeypatch.setattr(opening, "_PATIENCE", 0.1)
+    book.save(row("ann"))
+    with contextlib.closing(sqlite3.connect(tmp_path / "grades.db", isolation_level=None)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(CourseError, match="is in use by another program") as caught:
+            Gradebook(tmp_path)
+        other.execute("ROLLBACK")
+    (said,) = caught.value.says
+    assert "move it away" not in said.en and "移走" not in said.zh and "same command again" in said.en
+    with contextlib.closing(Gradebook(tmp_path)) as again:
+        assert again.students() == ["ann"]
+
+
+def test_a_gradebook_that_cannot_be_opened_is_not_called_broken(tmp_path):
+    (tmp_path / "grades.db").mkdir()  # root may write to any file, but not to a folder
+    with pytest.raises(CourseError, match=r"cannot be read and written: .* permissions"):
+        Gradebook(tmp_path)
 
 
 def test_a_full_disk_costs_nothing_that_was_graded(book):

@@ -22,9 +22,9 @@ from typing import Any
 import hookedu
 from hookedu.catalog import CourseError
 from hookedu.exercises.feedback import Feedback
-from hookedu.grading.book import schema, written
+from hookedu.grading.book import written
 from hookedu.grading.book.grades import Adjustment, Grade, Rules, weigh
-from hookedu.grading.book.schema import VERSION
+from hookedu.grading.book.opening import connect
 from hookedu.grading.rows import Result, Row, Status, Written
 from hookedu.language import Text
 
@@ -42,16 +42,6 @@ _CANNOT_WRITE = Text(
 _MISSING = Text(
     zh="`{path}` 里没有成绩册。先运行 `hookedu grade 提交的文件夹 --out {path}`。",
     en="There is no gradebook in `{path}`. Run `hookedu grade SUBMISSIONS --out {path}` first.",
-)
-_BROKEN = Text(
-    zh="`{path}` 不是完好的成绩册：{error}。没有改动它；请把它移走，或用 `--out` 另选一个文件夹。",
-    en="`{path}` is not a sound gradebook: {error}. It was left as it is; move it away, or choose another "
-    "folder with `--out`.",
-)
-_NEWER = Text(
-    zh="`{path}` 来自更新的 hookedu（版本 {found}，这里只认到 {known}）。没有改动它；请更新 hookedu。",
-    en="`{path}` comes from a newer hookedu (version {found}; this one knows up to {known}). It was left as it is; "
-    "update hookedu.",
 )
 _FAILED = Text(
     zh="写入 `{path}` 失败：{error}。此前写入的成绩都还在；处理好以后运行同一条命令，会接着做。",
@@ -92,8 +82,8 @@ class Gradebook:
     Raises
     ------
     CourseError
-        If there is no gradebook and `create` is false, if the folder cannot be written to, or if the file is not a
-        sound gradebook or comes from a newer version. The file is left unchanged then.
+        If there is no gradebook and `create` is false, if the folder cannot be written to, or if the file cannot be
+        used (see `opening.connect`). The file is left unchanged then.
     """
 
     def __init__(self, folder: Path, create: bool = True):
@@ -106,39 +96,7 @@ class Gradebook:
                 pass
         except OSError as error:
             raise CourseError(_CANNOT_WRITE.format(path=folder, error=error.strerror)) from None
-        try:
-            self._open()
-        except (sqlite3.Error, _Foreign) as error:
-            raise CourseError(_BROKEN.format(path=self.db, error=error)) from None
-
-    def _open(self) -> None:
-        self._connection = sqlite3.connect(self.db, timeout=30)
-        try:
-            version = self._connection.execute("PRAGMA user_version").fetchone()[0]
-            names = {name for (name,) in self._connection.execute("SELECT name FROM sqlite_master")}
-            if version > VERSION:
-                raise CourseError(_NEWER.format(path=self.db, found=version, known=VERSION))
-            if names and (version < 1 or not {"submissions", "results"} <= names):
-                raise _Foreign("another program's database")
-            (health,) = self._connection.execute("PRAGMA quick_check(1)").fetchone()
-            if health != "ok":
-                raise _Foreign(health)
-            if version < VERSION:
-                self._bring_up_to_date(version)
-            self._connection.execute("PRAGMA foreign_keys = ON")
-            with self._connection:  # fails on a read-only file now, before anything has run
-                self._connection.execute("DELETE FROM submissions WHERE 0")
-        except BaseException:
-            self._connection.close()
-            raise
-
-    def _bring_up_to_date(self, version: int) -> None:
-        self._connection.create_function("notes_of_1", 1, _notes_of_1)
-        self._connection.create_function("feedback_of_1", 1, lambda text: _dumps(Feedback(traceback=text)))
-        steps = [schema.MIGRATIONS[n] for n in range(version, VERSION)] if version else [schema.SCHEMA]
-        self._connection.executescript(
-            f"BEGIN EXCLUSIVE; {' '.join(steps)} PRAGMA user_version = {VERSION}; COMMIT;"
-        )
+        self._connection = connect(self.db)
 
     def close(self) -> None:
         """Close the database."""
@@ -361,10 +319,6 @@ class Gradebook:
             raise CourseError(_FAILED.format(path=self.db.parent, error=error)) from None
 
 
-class _Foreign(Exception):
-    """Raised for an SQLite file that is not a sound gradebook."""
-
-
 def _nearest(student: str, names: list[str]) -> str:
     return ", ".join(f"`{name}`" for name in difflib.get_close_matches(student, names, 3, 0.0)) or "–"
 
@@ -388,8 +342,3 @@ def _loads(text: str) -> Any:
 def _feedback(text: str) -> Feedback:
     node = _loads(text)
     return Feedback(tuple(map(tuple, node["table"])), node["traceback"], tuple(node["says"]))
-
-
-def _notes_of_1(notes: str) -> str:
-    sides = [line.partition(" · ") for line in notes.splitlines()]
-    return _dumps([Text(zh=zh, en=en or zh) for zh, _, en in sides])
