@@ -10,6 +10,7 @@ in, the time of the zip counts: the times inside it are the student's own.
 """
 
 import contextlib
+import os
 import re
 from collections import Counter
 from collections.abc import Callable
@@ -34,6 +35,13 @@ _NAMED = 5  # files named in a reason
 _LAYOUT = Text(
     zh="应当是 `学生/课程.ipynb`，或 nbgrader 的 `submitted/学生/作业/笔记本.ipynb`",
     en="expected `STUDENT/LESSON.ipynb` or nbgrader's `submitted/STUDENT/ASSIGNMENT/NOTEBOOK.ipynb`",
+)
+_SAME = Text(
+    zh="`--out` 就是提交的文件夹 `{path}` 本身：写进去的反馈会被当成学生交的。请另选一个，例如 `--out {path}/grades`；"
+    "里面如果已经有 `grades.db`，把它移过去，成绩就还在。",
+    en="`--out` is the folder of the submissions, `{path}`, itself: the feedback written into it would be taken for "
+    "students'. Choose another, such as `--out {path}/grades`; a `grades.db` that lies here goes on there once you have "
+    "moved it.",
 )
 _NOTHING = Text(zh="没有交任何文件", en="nothing was handed in")
 _NO_NOTEBOOK = Text(zh="没有笔记本，只有：{names}", en="no notebook, only: {names}")
@@ -100,8 +108,10 @@ def collect(folder: Path, without: Path | None = None) -> Collected:
     NothingToGrade
         If it contains no notebook.
     CourseError
-        If the path does not exist, is neither a folder nor a readable zip, or holds too many files.
+        If the path does not exist, is neither a folder nor a readable zip, or holds too many files; or if it is `without`.
     """
+    if without and os.path.realpath(folder) == os.path.realpath(without):
+        raise CourseError(_SAME.format(path=folder))
     stem = folder.stem if folder.suffix.lower() == ".zip" else folder.name
     files = owned(find(folder, without), stem)
     nbgrader = stem == "submitted" or any("submitted" in f.found.parts[: f.level] for f in files)

@@ -47,6 +47,11 @@ _KEPT_OPEN = 50  # members from which on a zip within another is unpacked once, 
 _SPOOL = 8 * 2**20  # bytes of an unpacked zip that stay in memory rather than in a temporary file
 _ENCRYPTED = 0x1  # the bit of a member's flags
 
+_NOWHERE = Text(zh="找不到 `{path}`。", en="There is no `{path}`.")
+_NO_FILE = Text(
+    zh="`{path}` 既不是文件夹，也不是 zip 文件。", en="`{path}` is neither a folder nor a zip file."
+)
+_CLOSED = Text(zh="`{path}` 打不开：{error}。", en="`{path}` cannot be opened: {error}.")
 _BAD_PATH = Text(zh="压缩包里的路径不合规", en="its path in the zip is not allowed")
 _COMPRESSION = Text(zh="压缩方法不受支持", en="compressed in a way that is not read")
 _LOCKED = Text(zh="压缩包加了密码", en="it is protected by a password in its zip")
@@ -59,6 +64,10 @@ _ZIPS = Text(
 _DAMAGED = (OSError, zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, ValueError, NotImplementedError)
 
 
+class OutOfReach(CourseError):
+    """A folder or zip that is not there or does not open, at the moment perhaps."""
+
+
 def find(place: Path, without: Path | None = None) -> Iterator[Found]:
     """Yield every file of interest in a folder or zip.
 
@@ -67,13 +76,21 @@ def find(place: Path, without: Path | None = None) -> Iterator[Found]:
 
     Raises
     ------
+    OutOfReach
+        If the path does not exist or cannot be opened.
     CourseError
-        If the path does not exist, is neither a folder nor a readable zip, or holds more members than MAX_MEMBERS.
+        If it is neither a folder nor a readable zip, or holds more members than MAX_MEMBERS.
     """
-    if place.is_dir():
+    try:
+        mode = place.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        raise OutOfReach(_NOWHERE.format(path=place)) from None
+    except OSError as error:  # its name is too long, a folder around it is closed, a share does not answer
+        raise OutOfReach(_CLOSED.format(path=place, error=error.strerror)) from None
+    if stat.S_ISDIR(mode):
         return _in_folder(place, without)
-    if not place.is_file():
-        raise CourseError(Text(zh="找不到 `{path}`。", en="There is no `{path}`.").format(path=place))
+    if not stat.S_ISREG(mode):
+        raise CourseError(_NO_FILE.format(path=place))
     archive = _Zip(partial(open, place, "rb"))
     try:
         archive.keep()
@@ -134,6 +151,8 @@ def _in_folder(folder: Path, without: Path | None) -> Iterator[Found]:
             if Path(place, name).is_symlink():  # not followed, but the student still gets a row
                 yield broken((*here, name, ""), LINK)
     for error in closed:  # a folder without permission to enter: here too the student still gets a row
+        if Path(error.filename) == folder:  # nobody's: the whole class is out of reach
+            raise OutOfReach(_CLOSED.format(path=folder, error=error.strerror))
         yield broken((*Path(error.filename).relative_to(folder).parts, ""), failed(error))
 
 

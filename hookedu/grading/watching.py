@@ -13,7 +13,7 @@ from hookedu.catalog import CourseError
 from hookedu.grading.batch import grade
 from hookedu.grading.book.gradebook import Gradebook
 from hookedu.grading.collect import NothingToGrade
-from hookedu.grading.files import entered
+from hookedu.grading.files import OutOfReach, entered
 from hookedu.grading.out import pages
 from hookedu.language import Text
 
@@ -77,7 +77,7 @@ def watch(
             try:
                 grade(folder, out, console=console, retry=graded is None, **options)  # type: ignore[arg-type]
             except CourseError as error:
-                gone = graded is not None and not folder.exists()
+                gone = graded is not None and isinstance(error, OutOfReach)
                 if not (gone or isinstance(error, NothingToGrade)):
                     raise
                 reason = _NOT_NOW.format(time=_clock(), reason=str(error.says[0]))

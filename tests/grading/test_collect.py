@@ -101,6 +101,28 @@ def test_nothing_to_grade_is_said(tmp_path):
         assert said in caught.value.says[0].en and name in caught.value.says[0].zh
 
 
+def test_a_folder_that_cannot_be_opened_is_said(tmp_path):
+    with pytest.raises(filing.OutOfReach, match="cannot be opened: File name too long"):
+        collect(tmp_path / ("x" * 300))
+    (tmp_path / "gone").mkdir()  # a share that drops out after it was looked at
+    with pytest.raises(filing.OutOfReach, match="gone` cannot be opened"):
+        files = filing.find(tmp_path / "gone")
+        (tmp_path / "gone").rmdir()
+        list(files)
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(CourseError, match="neither a folder nor a zip"):
+        collect(tmp_path / "pipe")
+
+
+def test_the_gradebook_does_not_lie_among_the_students(tmp_path):
+    """Its feedback and gradescope would be students there, and `--watch` would find its own files new for ever."""
+    folder = folder_of(tmp_path / "class", PLAIN)
+    (tmp_path / "link").symlink_to(folder)
+    for out in (folder, tmp_path / "link", folder / "ann" / ".."):
+        with pytest.raises(CourseError, match=r"is the folder of the submissions.*/grades`"):
+            collect(folder, out)
+
+
 def test_links_pipes_and_giants_are_rows_with_a_reason(tmp_path):
     folder = folder_of(tmp_path / "class", PLAIN)
     secret = tmp_path / "secret.ipynb"

@@ -88,13 +88,15 @@ class Gradebook:
 
     def __init__(self, folder: Path, create: bool = True):
         self.folder, self.db, self.csv = folder, folder / "grades.db", folder / "grades.csv"
-        if not create and not self.db.exists():
-            raise CourseError(_MISSING.format(path=folder))
         try:
+            if not create:
+                self.db.stat()
             folder.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryFile(dir=folder):
                 pass
         except OSError as error:
+            if not create and isinstance(error, (FileNotFoundError, NotADirectoryError)):
+                raise CourseError(_MISSING.format(path=folder)) from None
             raise CourseError(_CANNOT_WRITE.format(path=folder, error=error.strerror)) from None
         self._connection = connect(self.db)
 

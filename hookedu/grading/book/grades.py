@@ -131,7 +131,7 @@ class Rules:
         CourseError
             If a text is not a valid rule, or there is no such lesson.
         """
-        texts = {("attempt", ""): attempt} if attempt else {}
+        texts = {("attempt", ""): attempt} if attempt is not None else {}
         for rule, options in (("due", due), ("late", late)):
             for option in options:
                 lesson, _, value = option.rpartition("=")
