@@ -15,6 +15,7 @@ from hookedu.grading.command import (
     adjust_command,
     forget_command,
     grade_command,
+    named_folder,
     report_command,
     similar_command,
 )
@@ -48,24 +49,13 @@ class Language(StrEnum):
 
 
 _LANGUAGE = typer.Option(help="笔记本的语言 · language of the notebooks")
-_NO_FOLDER = Text(
-    zh="没有写是哪个文件夹：传来的是空的。当前的文件夹写作 `.`。",
-    en="No folder is named: what was given is empty. The current folder is written `.`.",
-)
-
-
-def _folder(written: str) -> Path:
-    """Return the folder; an empty name, such as that of an unset variable, is not the current one."""
-    if not written.strip():
-        raise CourseError(_NO_FOLDER)
-    return Path(written)
 
 
 @app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
 def lab(
     context: typer.Context,
     folder: Annotated[
-        Path | None, typer.Option(help="放课程笔记本的文件夹 · where your notebooks lie", parser=_folder)
+        Path | None, typer.Option(help="放课程笔记本的文件夹 · where your notebooks lie", parser=named_folder)
     ] = None,
     language: Annotated[Language | None, _LANGUAGE] = None,
 ) -> None:
@@ -88,7 +78,7 @@ def lab(
 @app.command("hand-out")
 def hand_out_command(
     folder: Annotated[
-        Path, typer.Argument(help="放笔记本的文件夹 · where the notebooks are to lie", parser=_folder)
+        Path, typer.Argument(help="放笔记本的文件夹 · where the notebooks are to lie", parser=named_folder)
     ],
     language: Annotated[Language | None, _LANGUAGE] = None,
 ) -> None:
@@ -183,7 +173,8 @@ app.command("forget")(forget_command)
 @app.command("export-nbgrader")
 def export_nbgrader_command(
     folder: Annotated[
-        Path, typer.Argument(help="nbgrader 课程的文件夹 · the folder of the nbgrader course", parser=_folder)
+        Path,
+        typer.Argument(help="nbgrader 课程的文件夹 · the folder of the nbgrader course", parser=named_folder),
     ],
     lessons: Annotated[
         list[str] | None, typer.Argument(help="如 02；不写就是全部 · such as 02; all when left out")

@@ -78,7 +78,14 @@ def test_doctor_names_a_check_that_breaks_in_both_languages(clone):
         (("grade", "{class_}", "--out", "{file}/out"), "cannot be written"),
         (("grade", "{class_}", "--out", "{spoilt}"), "grades.db"),
         (("grade", "{class_}", "--out", "{empty}", "--watch", "--only", "ann"), "does not go with"),
+        (("grade", "", "--out", "{empty}/out"), "No folder is named"),
+        (("grade", "{class_}", "--out", ""), "No folder is named"),
+        (("grade", "{class_}", "--out", "{empty}", "--explain", ""), "`--explain` is followed by nothing"),
+        (("grade", "{class_}", "--out", "{empty}", "--dask", " "), "`--dask` is followed by nothing"),
+        (("grade", "{class_}", "--out", "{empty}", "--attempt", ""), "`last` or `best`"),
         (("report", "{empty}"), "no gradebook"),
+        (("report", ""), "No folder is named"),
+        (("report", "{empty}/" + "x" * 300), "File name too long"),
         (("new-lesson", "02", "other"), "Number 02 is taken"),
         (("hand-out", ""), "No folder is named"),
         (("lab", "--folder", " "), "No folder is named"),
@@ -93,7 +100,14 @@ def test_doctor_names_a_check_that_breaks_in_both_languages(clone):
         "unwritable-out",
         "corrupt-db",
         "watch-only",
+        "grade-nowhere",
+        "grade-to-nowhere",
+        "explain-nothing",
+        "dask-nowhere",
+        "no-rule",
         "no-gradebook",
+        "report-nowhere",
+        "long-name",
         "taken-number",
         "hand-out-nowhere",
         "lab-nowhere",
@@ -113,6 +127,19 @@ def test_bad_input_is_one_text_and_exit_code_2(arguments, says, tmp_path):
     assert run.returncode == 2
     assert says in run.stderr and "Traceback" not in run.stderr
     assert any("\u4e00" <= c <= "\u9fff" for c in run.stderr), "in Chinese as well"
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [("--time-limit", "inf"), ("--time-limit", "1e30"), ("--memory-limit", 10**14), ("--jobs", 10**30)],
+)
+def test_a_number_that_no_machine_can_hold_is_refused(option, value, tmp_path):
+    """Each submission would end in an error of the grader, and with `--again` that would take the place of its grade."""
+    (tmp_path / "ann").mkdir()
+    shutil.copy(catalog.find("02").notebook, tmp_path / "ann")
+    run = hookedu("grade", tmp_path, "--out", tmp_path / "out", option, value)
+    assert run.returncode == 2 and f"Invalid value for '{option}'" in run.stderr
+    assert "Traceback" not in run.stderr and not (tmp_path / "out").exists()
 
 
 def test_doctor_asks_for_no_sandbox_where_there_can_be_none(monkeypatch):

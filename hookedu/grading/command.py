@@ -2,6 +2,7 @@
 
 import contextlib
 import signal
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -40,7 +41,33 @@ _FORGOTTEN = Text(
     "to change: delete there as well, or the next grading brings it back.",
 )
 
-Grades = Annotated[Path, typer.Argument(help="grades.db 所在的文件夹 · the folder of grades.db")]
+_NO_FOLDER = Text(
+    zh="没有写是哪个文件夹：传来的是空的。当前的文件夹写作 `.`。",
+    en="No folder is named: what was given is empty. The current folder is written `.`.",
+)
+_NOTHING_GIVEN = Text(
+    zh="`{option}` 后面是空的：写上它的值，或者去掉它。",
+    en="`{option}` is followed by nothing: give its value, or leave it out.",
+)
+_STOPPED = Text(
+    zh="停下了。已经评完的都在 `{out}`；再运行同一条命令，会接着评其余的。",
+    en="Stopped. What had been graded by then is in `{out}`; the same command goes on with the rest.",
+)
+_MOST_JOBS = 1024
+_LONGEST = 7 * 24 * 3600  # seconds; larger numbers are more than the system's limits can hold
+_LARGEST = 2**24  # MiB
+
+
+def named_folder(written: str) -> Path:
+    """Return the folder; an empty name, such as that of an unset variable, is not the current one."""
+    if not written.strip():
+        raise CourseError(_NO_FOLDER)
+    return Path(written)
+
+
+Grades = Annotated[
+    Path, typer.Argument(help="grades.db 所在的文件夹 · the folder of grades.db", parser=named_folder)
+]
 Attempt = Annotated[
     str | None,
     typer.Option(help="last|best：多次提交算哪一次 · which of several attempts counts; default: last"),
@@ -59,18 +86,24 @@ def grade_command(
     folder: Annotated[
         Path,
         typer.Argument(
-            help="STUDENT/LESSON.ipynb，或 nbgrader 的 submitted/，或其 zip · or nbgrader's, or a zip"
+            help="STUDENT/LESSON.ipynb，或 nbgrader 的 submitted/，或其 zip · or nbgrader's, or a zip",
+            parser=named_folder,
         ),
     ],
-    out: Annotated[Path, typer.Option(help="grades.db 和 grades.csv 的文件夹 · where the grades go")],
+    out: Annotated[
+        Path, typer.Option(help="grades.db 和 grades.csv 的文件夹 · where the grades go", parser=named_folder)
+    ],
     jobs: Annotated[
-        int | None, typer.Option(min=1, help="同时评几份，默认每核一份 · at once; default: one a processor")
+        int | None,
+        typer.Option(
+            min=1, max=_MOST_JOBS, help="同时评几份，默认每核一份 · at once; default: one a processor"
+        ),
     ] = None,
     time_limit: Annotated[
-        float, typer.Option(min=1, help="每份的时间，秒 · seconds for each")
+        float, typer.Option(min=1, max=_LONGEST, help="每份的时间，秒 · seconds for each")
     ] = Limits.seconds,
     memory_limit: Annotated[
-        int, typer.Option(min=64, help="每份的内存，MiB · memory for each, MiB")
+        int, typer.Option(min=64, max=_LARGEST, help="每份的内存，MiB · memory for each, MiB")
     ] = Limits.memory,
     again: Annotated[
         bool, typer.Option("--again", help="没有变化的也重新评 · also those that have not changed")
@@ -111,6 +144,9 @@ def grade_command(
 
     # SIGTERM ends the command as Ctrl-C does: all workers are ended, and finished rows are saved.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    for option, value in (("--explain", explain), ("--dask", dask)):
+        if value is not None and not value.strip():  # an unset variable, not a wish to grade everything here
+            raise CourseError(_NOTHING_GIVEN.format(option=option))
     if explain:
         explain_(explain, folder, out, Limits(seconds=time_limit, memory=memory_limit), isolated=isolation)
         return
@@ -125,7 +161,11 @@ def grade_command(
         with contextlib.suppress(KeyboardInterrupt):
             watch_(folder, out, **options)
         return
-    grade(folder, out, again=again, only=only or (), **options)
+    try:
+        grade(folder, out, again=again, only=only or (), **options)
+    except KeyboardInterrupt:
+        print(_STOPPED.format(out=out), file=sys.stderr)
+        raise
 
 
 def report_command(grades: Grades, attempt: Attempt = None, due: Due = None, late: Late = None) -> None:

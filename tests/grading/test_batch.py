@@ -627,9 +627,10 @@ def test_stopped_in_the_middle_it_keeps_what_is_finished_and_leaves_nothing_runn
         [sys.executable, "-c", code, tmp_path / "class", "--out", tmp_path / "out", "--time-limit", "600"],
         env=os.environ | {"PYTHONPATH": str(catalog.ROOT), "TMPDIR": str(tmp_path)},
         stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
+        stderr=(errors := open(tmp_path / "errors", "w+")),  # noqa: SIM115 - closed at the end
     )
     request.addfinalizer(process.kill)
+    request.addfinalizer(errors.close)
     limit = time.monotonic() + 120
     started = {}  # bubblewrap, the warm process, one loop and its watcher
     while not (len(started) >= 4 and (tmp_path / "out" / "grades.db").exists() and table(tmp_path / "out")):
@@ -641,4 +642,7 @@ def test_stopped_in_the_middle_it_keeps_what_is_finished_and_leaves_nothing_runn
     assert [(r["student"], r["status"]) for r in table(tmp_path / "out")] == [("a-stub", "not_attempted")]
     if how != signal.SIGKILL:  # after SIGKILL the next run writes grades.csv
         assert list(csv_rows(tmp_path / "out")) == ["a-stub"]
+        errors.seek(0)
+        says = errors.read()
+        assert "the same command goes on with the rest" in says and "Traceback" not in says
     assert_ended(started)
