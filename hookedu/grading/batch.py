@@ -232,8 +232,7 @@ def _all(
                 working |= {pool.submit(grader, s) for s in itertools.islice(waiting, len(finished))}
                 for row in (future.result() for future in finished):
                     if row:
-                        gradebook.save(row)
-                        rows.append(row.brief)
+                        rows.append(gradebook.save(row).brief)
                     bar.advance(task)
         except BaseException:  # Ctrl-C, or a gradebook that can no longer be written
             grader.stop.set()

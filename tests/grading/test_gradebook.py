@@ -107,6 +107,18 @@ def test_last_is_what_lies_there_now_even_where_its_time_is_older(book):
     assert counting(book).points == 1 and book.remarks({}) == [], "one file: nothing to choose"
 
 
+def test_a_defect_of_the_grader_takes_no_grade_away(book):
+    """With `--again` on a machine that cannot grade just now, a class would be left without grades."""
+    assert book.save(row(points=3)).notes == row().notes
+    failed = row(points=0, status=Status.GRADER_ERROR)
+    assert book.save(failed).notes[-1].en == "the grade from before stands"
+    assert counting(book).points == 3 and book.graded() == {"ann/02.ipynb": "a"}
+    book.save(row(points=0, sha="b", status=Status.GRADER_ERROR))  # of another content nothing is known
+    assert (counting(book).row.status, counting(book).row.attempt) == (Status.GRADER_ERROR, 2)
+    book.save(row(points=2, sha="b"))
+    assert (counting(book).points, counting(book).row.attempt) == (2, 2)
+
+
 def test_a_lesson_that_changed_is_said_once_with_the_remedy(book):
     for student in ("ann", "bob"):
         book.save(row(student, course="old"))

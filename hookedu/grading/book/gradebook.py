@@ -16,6 +16,7 @@ import json
 import sqlite3
 import tempfile
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +49,7 @@ _FAILED = Text(
     en="Writing to `{path}` failed: {error}. All grades written before are still there; mend it and run the same "
     "command again: it goes on from there.",
 )
+_STANDS = Text(zh="以前的成绩保持不变", en="the grade from before stands")
 _UNKNOWN_STUDENT = Text(
     zh="成绩册里没有学生 `{student}` 的第 {lesson} 课。最接近的是：{near}。给什么都没交的学生登记分数：`adjust --new`。",
     en="The gradebook holds nothing by `{student}` for lesson {lesson}. The nearest: {near}. To credit somebody who handed "
@@ -109,16 +111,21 @@ class Gradebook:
         rows = self._connection.execute(f"SELECT source, sha256, status FROM submissions s WHERE {_CURRENT}")
         return {source: sha for source, sha, status in rows if failed or Status(status).stands}
 
-    def save(self, row: Row) -> None:
-        """Write one submission.
+    def save(self, row: Row) -> Row:
+        """Write one submission, and return it; with a note if it was not written, because the row from before stands.
 
         It replaces the last attempt of the same path if the content is the same, or if that attempt's content could not
         be read. Otherwise it becomes a further attempt. A folder that holds it is no longer one without a notebook.
+        A defect of the grader says nothing about the content: it takes no verdict on the same content away.
         """
         with self.told(), self._connection as transaction:
             last = transaction.execute(
-                f"SELECT attempt, sha256 FROM submissions s WHERE source = ? AND {_CURRENT}", (row.source,)
-            ).fetchone() or (0, None)
+                f"SELECT attempt, sha256, status FROM submissions s WHERE source = ? AND {_CURRENT}",
+                (row.source,),
+            ).fetchone() or (0, None, Status.GRADER_ERROR)
+            failed = row.status is Status.GRADER_ERROR and last[2] != Status.GRADER_ERROR
+            if failed and row.sha256 and last[1] == row.sha256:
+                return replace(row, notes=(*row.notes, _STANDS))
             attempt = last[0] if last[1] in ("", row.sha256) else last[0] + 1
             transaction.execute(
                 "DELETE FROM submissions WHERE source = ? AND attempt = ?", (row.source, attempt)
@@ -147,6 +154,7 @@ class Gradebook:
                 ],
             )
             written.save(transaction, row, attempt)
+        return row
 
     def follow(self, students: Mapping[str, str]) -> list[Text]:
         """Write under whose name each path is found now, and return remarks on the names that have changed.
