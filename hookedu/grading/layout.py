@@ -109,7 +109,7 @@ def _around(files: Sequence[Found], level: int, stem: str) -> set[str]:
     paths = [file.parts[level:] for file in files]
     tops = {parts[0] for parts in paths if len(parts) > 1}
     for name in _HANDED_IN:
-        if any(parts[0] == name and len(parts) > 2 for parts in paths):
+        if _is_handed_in(name, files, level):
             return {name}
     if not tops or any(map(of_platform, paths)):
         return set()
@@ -130,6 +130,20 @@ def _around(files: Sequence[Found], level: int, stem: str) -> set[str]:
     if all(naming.is_initial(parts[0], [parts[1]]) for parts in paths if len(parts) > 2):
         return tops
     return tops if len(tops) == 1 and _several_people(files, level + 1) else set()
+
+
+def _is_handed_in(name: str, files: Sequence[Found], level: int) -> bool:
+    """Check whether a folder of this name is nbgrader's or Teams': there each notebook lies in a student's and a task's.
+
+    A folder that is less deep may be that of one student, if others have folders with notebooks beside it.
+    """
+    depth = max((len(f.parts) - level for f in files if f.parts[level] == name), default=0)
+    alone = all(
+        f.parts[level] == name or f.parts[level] in _BESIDE or len(f.parts) == level + 1
+        for f in files
+        if f.kind is FileKind.NOTEBOOK
+    )
+    return depth > 3 or (depth == 3 and alone)
 
 
 def _leads_to_platform(parts: Parts) -> bool:
