@@ -148,7 +148,8 @@ def _in_folder(folder: Path, without: Path | None) -> Iterator[Found]:
             # A str, because a Path takes several times the memory.
             yield from _file((*here, name), os.path.join(place, name))
         for name in names:
-            if Path(place, name).is_symlink():  # not followed, but the student still gets a row
+            # Not followed, but the student still gets a row. `Path.is_symlink` would raise where the path is too long.
+            if os.path.islink(os.path.join(place, name)):
                 yield broken((*here, name, ""), LINK)
     for error in closed:  # a folder without permission to enter: here too the student still gets a row
         if Path(error.filename) == folder:  # nobody's: the whole class is out of reach

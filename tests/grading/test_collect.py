@@ -114,6 +114,17 @@ def test_a_folder_that_cannot_be_opened_is_said(tmp_path):
         collect(tmp_path / "pipe")
 
 
+def test_a_path_longer_than_the_system_takes_costs_its_student_alone(tmp_path, monkeypatch):
+    folder = folder_of(tmp_path / "class", [*PLAIN, "mallory/notes.txt"])
+    monkeypatch.chdir(folder / "mallory")
+    for _ in range(20):  # made from within, as a student's own machine would
+        os.mkdir("d" * 250)
+        os.chdir("d" * 250)
+    os.close(os.open("02.ipynb", os.O_CREAT))
+    assert [student for student, _ in seen(folder)] == ["ann", "bob", "mallory"]
+    assert reason(folder, 2) == "reading failed: File name too long"
+
+
 def test_the_gradebook_does_not_lie_among_the_students(tmp_path):
     """Its feedback and gradescope would be students there, and `--watch` would find its own files new for ever."""
     folder = folder_of(tmp_path / "class", PLAIN)
