@@ -150,7 +150,8 @@ def grade(
             grader = _Grader(keys, graded, backend, isolated, fresh)
             total = len(submissions)
             rows = _all(grader, submissions, gradebook, jobs or backend.jobs, console)
-        remarks += gradebook.remarks({lesson: key.fingerprint for lesson, key in keys.items()})
+        courses = {lesson: key.fingerprint for lesson, key in keys.items()}
+        remarks += gradebook.remarks(courses, {*students.values()})
     finally:
         try:
             exports.write_csv(gradebook)

@@ -107,6 +107,18 @@ def test_last_is_what_lies_there_now_even_where_its_time_is_older(book):
     assert counting(book).points == 1 and book.remarks({}) == [], "one file: nothing to choose"
 
 
+def test_a_folder_with_a_new_name_is_told_with_what_stays_behind(book):
+    for student, sha in (("bob", "b"), ("bobby", "b"), ("ann", "a"), ("eve", "a")):
+        book.save(row(student, sha=sha))
+    for student in ("carl", "carla"):  # neither has answered anything
+        book.save(row(student, sha="stub", status=Status.NOT_ATTEMPTED))
+    (said,) = book.remarks({}, {"bobby", "ann", "eve", "carla"})
+    assert "`bobby` handed in exactly what the gradebook holds by `bob`" in said.en
+    assert f'forget {book.folder} "bob"' in said.en and f'forget {book.folder} "bob"' in said.zh
+    book.forget("bob")
+    assert book.remarks({}, {"bobby", "ann", "eve", "carla"}) == []
+
+
 def test_a_defect_of_the_grader_takes_no_grade_away(book):
     """With `--again` on a machine that cannot grade just now, a class would be left without grades."""
     assert book.save(row(points=3)).notes == row().notes

@@ -15,7 +15,7 @@ import itertools
 import json
 import sqlite3
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -63,6 +63,13 @@ _SEVERAL = Text(
     zh="有学生对同一课交了不止一个文件（{who}，共 {n} 处）：按规则 `{rule}` 只算一个；可用 `--attempt last` 或 `best` 选择。",
     en="Students handed in more than one file for a lesson ({who}; {n} in all): one counts, by the rule `{rule}`; "
     "choose with `--attempt last` or `best`.",
+)
+_RENAMED = Text(
+    zh="`{now}` 交的和成绩册里 `{before}` 的一模一样，而文件夹里已经没有 `{before}` 了。如果是改了名：手工改的分数还在 `{before}` "
+    '名下，先用 `hookedu adjust` 给 `{now}` 登记，再运行 `hookedu forget {folder} "{before}"`；不然两个都算学生。',
+    en="`{now}` handed in exactly what the gradebook holds by `{before}`, who is no longer in the folder. If that is a new "
+    "name: points set by hand are still under `{before}`; set them for `{now}` with `hookedu adjust`, then run "
+    '`hookedu forget {folder} "{before}"`, or both count as students.',
 )
 _COURSE_CHANGED = Text(
     zh="第 {lesson} 课在评分之后改过（涉及 {n} 份提交）；成绩保持不变，加上 `--again` 会重新评。",
@@ -297,10 +304,10 @@ class Gradebook:
         """Return the ids of all exercises with a result."""
         return [e for (e,) in self._connection.execute("SELECT DISTINCT exercise FROM results ORDER BY 1")]
 
-    def remarks(self, courses: Mapping[str, str]) -> list[Text]:
+    def remarks(self, courses: Mapping[str, str], present: Set[str] = frozenset()) -> list[Text]:
         """Return what an instructor should know about the grades as a whole.
 
-        `courses` maps each lesson to its current fingerprint.
+        `courses` maps each lesson to its current fingerprint; `present` are the students in the folder that was graded.
         """
         found = []
         several = self._connection.execute(
@@ -318,7 +325,24 @@ class Gradebook:
         for lesson, fingerprint, n in older:
             if courses.get(lesson, fingerprint) != fingerprint:
                 counts[lesson] = counts.get(lesson, 0) + n
-        return found + [_COURSE_CHANGED.format(lesson=lesson, n=n) for lesson, n in sorted(counts.items())]
+        found += [_COURSE_CHANGED.format(lesson=lesson, n=n) for lesson, n in sorted(counts.items())]
+        renamed = [
+            _RENAMED.format(before=before, now=now, folder=self.folder)
+            for before, now in self._renamed(present)
+        ]
+        return found + renamed
+
+    def _renamed(self, present: Set[str]) -> list[tuple[str, str]]:
+        """Return who is gone from the folder, and the one student there whose answers are the same to the byte."""
+        rows = self._connection.execute(
+            "SELECT DISTINCT sha256, student FROM submissions WHERE status = ? AND sha256 != ''",
+            (Status.GRADED.value,),
+        )
+        of: dict[str, set[str]] = {}
+        for sha, student in rows:
+            of.setdefault(sha, set()).add(student)
+        pairs = {(tuple(who - present), tuple(who & present)) for who in of.values()}
+        return sorted((before[0], now[0]) for before, now in pairs if len(before) == len(now) == 1)
 
     @contextlib.contextmanager
     def told(self) -> Iterator[None]:
