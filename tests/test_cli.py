@@ -27,6 +27,12 @@ def test_without_arguments_it_shows_the_commands():
         assert command in run.stdout + run.stderr
 
 
+def test_it_starts_without_torch():
+    """Loading torch takes two seconds, which `--help` and `lab` would spend on nothing."""
+    program = "import sys, hookedu.cli; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", program], timeout=120).returncode == 0
+
+
 def test_doctor_checks_this_machine_in_both_languages():
     run = hookedu("doctor")
     assert run.returncode == 0, run.stdout

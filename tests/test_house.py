@@ -27,23 +27,25 @@ MAY_IMPORT = {
 }
 # Within grading: from the parts that know nothing of the others to those that put them together.
 GRADING = {
+    "limits": set(),
+    "cleaning": set(),
     "rows": set(),
-    "found": {"rows"},
-    "files": {"rows", "found"},
-    "reading": {"rows"},
-    "matching": {"rows", "reading"},
+    "found": {"cleaning", "rows"},
+    "files": {"cleaning", "rows", "found"},
+    "reading": {"cleaning", "rows"},
+    "matching": {"cleaning", "rows", "reading"},
     "naming": {"found", "matching"},
-    "layout": {"rows", "found", "naming"},
+    "layout": {"cleaning", "rows", "found", "naming"},
     "collect": {"rows", "found", "files", "naming", "layout"},
-    "run": {"rows", "matching"},
-    "book": {"rows"},
+    "run": {"limits", "cleaning", "rows", "matching"},
+    "book": {"cleaning", "rows"},
     "lexing": set(),
-    "similar": {"rows", "reading", "book", "lexing"},
+    "similar": {"cleaning", "rows", "reading", "book", "lexing"},
     "out": {"rows", "matching", "reading", "book", "similar"},
-    "batch": {"rows", "collect", "reading", "matching", "run", "book", "out"},
-    "explain": {"rows", "collect", "reading", "matching", "run", "book", "out"},
+    "batch": {"limits", "cleaning", "rows", "collect", "reading", "matching", "run", "book", "out"},
+    "explain": {"limits", "cleaning", "rows", "collect", "reading", "matching", "run", "book", "out"},
     "watching": {"files", "collect", "batch", "book", "out"},
-    "command": {"rows", "batch", "explain", "book", "out", "similar", "watching"},
+    "command": {"limits", "cleaning", "batch", "explain", "book", "out", "similar", "watching"},
 }
 # Within exercises: what runs beside the learner's code (probing and the probes) knows nothing of what decides.
 EXERCISES = {

@@ -24,23 +24,13 @@ from hookedu.exercises.judging import judge
 from hookedu.exercises.observation import ObservationError
 from hookedu.grading.book.gradebook import Gradebook
 from hookedu.grading.book.grades import Rules
+from hookedu.grading.cleaning import clean, clean_name, one_form
 from hookedu.grading.collect import Submission, collect
+from hookedu.grading.limits import Limits
 from hookedu.grading.matching import LessonKey, Plan, key_of, lesson_by_name, lesson_of, plan
 from hookedu.grading.out import exports, terminal
 from hookedu.grading.reading import read_cells
-from hookedu.grading.rows import (
-    LOST,
-    Graded,
-    Limits,
-    Result,
-    Row,
-    Status,
-    Unreadable,
-    Written,
-    clean,
-    clean_name,
-    one_form,
-)
+from hookedu.grading.rows import LOST, Graded, Result, Row, Status, Unreadable, Written
 from hookedu.grading.run.runner import BatchStopped, Run, run, seeds_for
 from hookedu.grading.run.sandbox import Sandbox
 from hookedu.language import Text

@@ -9,7 +9,8 @@ from typing import Annotated
 import typer
 
 from hookedu.catalog import CourseError
-from hookedu.grading.rows import Limits, clean, clean_name, one_form
+from hookedu.grading.cleaning import clean, clean_name, one_form
+from hookedu.grading.limits import Limits
 from hookedu.language import Text
 
 _BAD_POINTS = Text(

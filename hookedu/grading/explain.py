@@ -19,11 +19,13 @@ from hookedu.exercises.judging import judge
 from hookedu.exercises.observation import ObservationError, decode, show
 from hookedu.grading.book.gradebook import Gradebook
 from hookedu.grading.book.grades import Grade, address
+from hookedu.grading.cleaning import clean
 from hookedu.grading.collect import collect
+from hookedu.grading.limits import Limits
 from hookedu.grading.matching import key_of, plan
 from hookedu.grading.out.terminal import LOOKS as STATUSES
 from hookedu.grading.reading import read_cells
-from hookedu.grading.rows import Limits, Result, Unreadable, clean
+from hookedu.grading.rows import Result, Unreadable
 from hookedu.grading.run.runner import run
 from hookedu.grading.run.sandbox import Sandbox
 from hookedu.language import Text

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import IO
 
 from hookedu.catalog import CourseError
+from hookedu.grading.cleaning import clean
 from hookedu.grading.found import (
     HEAD,
     LINK,
@@ -36,7 +37,7 @@ from hookedu.grading.found import (
     read_limited,
     wanted,
 )
-from hookedu.grading.rows import Unreadable, clean
+from hookedu.grading.rows import Unreadable
 from hookedu.language import Text
 
 MAX_MEMBERS = 200_000  # per zip, with the zips within it

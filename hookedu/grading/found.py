@@ -12,7 +12,8 @@ from enum import Enum, auto
 from functools import partial
 from typing import IO, NoReturn
 
-from hookedu.grading.rows import Status, Unreadable, clean
+from hookedu.grading.cleaning import clean
+from hookedu.grading.rows import Status, Unreadable
 from hookedu.language import Text
 
 MAX_BYTES = 256 * 2**20  # per notebook, plots included; see `reading` for what is left without them

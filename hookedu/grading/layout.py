@@ -24,9 +24,10 @@ from typing import Any
 import yaml
 
 from hookedu.grading import naming
+from hookedu.grading.cleaning import clean_name, one_form
 from hookedu.grading.found import FileKind, Found, Parts
 from hookedu.grading.naming import bare, is_nobody, of_platform
-from hookedu.grading.rows import Unreadable, clean_name, one_form
+from hookedu.grading.rows import Unreadable
 
 _MAX_AROUND = 5  # folders around all students
 # nbgrader's and Teams' folder of what was handed in, and what lies beside it.

@@ -17,8 +17,9 @@ from hookedu import catalog, exercises
 from hookedu.cells import source_of, variants_of
 from hookedu.exercises import words
 from hookedu.exercises.exercise import Exercise
+from hookedu.grading.cleaning import clean
 from hookedu.grading.reading import Cell, read_cells
-from hookedu.grading.rows import Unreadable, clean
+from hookedu.grading.rows import Unreadable
 from hookedu.language import Text
 
 _NO_LESSON = Text(

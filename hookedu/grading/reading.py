@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from hookedu.grading.rows import Unreadable, clean
+from hookedu.grading.cleaning import clean
+from hookedu.grading.rows import Unreadable
 from hookedu.language import Text
 
 MAX_CELLS = 20_000

@@ -1,7 +1,6 @@
 """Data that the modules of the grader pass to each other."""
 
 import datetime
-import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -44,18 +43,6 @@ class Unreadable(Exception):
     def __init__(self, says: Text, status: Status = Status.UNREADABLE):
         self.says, self.status = says, status
         super().__init__(str(says))
-
-
-@dataclass(frozen=True)
-class Limits:
-    """Resource limits of one submission; time counts from its first cell, so loading torch is not included."""
-
-    seconds: float = 60.0  # wall-clock time; the CPU time limit is slightly higher
-    memory: int = 2048  # MiB, in addition to what torch takes
-    file: int = 64  # MiB per file written
-    disk: int = 128  # MiB in each of the folders that it can write to; enforced with isolation only
-    processes: int = 64  # processes and threads at the same time; enforced with isolation, and not for root: see namespaces.py
-    startup: float = 180.0  # seconds for the grader's own work before the first cell
 
 
 NO_FEEDBACK = Feedback()  # one shared instance: a batch keeps a brief row for every submission
@@ -176,34 +163,3 @@ class Graded:
     rows: tuple[Row, ...]
     skipped: int
     seconds: float
-
-
-def clean(text: str) -> str:
-    """Return external text with control characters replaced and lone surrogates escaped, safe to store and show."""
-    if text.isprintable():  # the common case
-        return text
-    text = text.encode("utf-8", "backslashreplace").decode("utf-8")
-    return "".join(
-        c if c.isprintable() or unicodedata.category(c) == "Zs" else "\N{REPLACEMENT CHARACTER}" for c in text
-    )
-
-
-# Joiners are part of Persian and Indic names; a wide space fills up Chinese names of two characters.
-_IN_NAMES = "\N{ZERO WIDTH NON-JOINER}\N{ZERO WIDTH JOINER}\N{IDEOGRAPHIC SPACE}"
-
-
-def clean_name(name: str) -> str:
-    r"""Return a name from outside, safe to store and show; different names stay different.
-
-    What cannot be printed is written as an escape such as ``\x07``, and a backslash as two.
-    """
-    return "".join(c if _shown(c) else c.encode("unicode_escape").decode() for c in name)
-
-
-def one_form(name: str) -> str:
-    """Return a student's name in the form of Unicode that the gradebook knows: macOS and the others differ in accents."""
-    return unicodedata.normalize("NFC", name)
-
-
-def _shown(character: str) -> bool:
-    return (character.isprintable() and character != "\\") or character in _IN_NAMES

@@ -26,9 +26,10 @@ from hookedu import catalog
 from hookedu.exercises.exercise import Outcome
 from hookedu.grading.book.gradebook import Gradebook
 from hookedu.grading.book.grades import Grade
+from hookedu.grading.cleaning import clean
 from hookedu.grading.lexing import Token, tokens
 from hookedu.grading.reading import read_cells
-from hookedu.grading.rows import Status, Written, clean
+from hookedu.grading.rows import Status, Written
 
 LENGTH = 12  # tokens of a run: about a line and a half
 LEAST = 24.0  # weighted tokens in which a pair agrees at least: about three lines, if nobody else has them

@@ -39,7 +39,8 @@ from hookedu.exercises import of_lesson
 from hookedu.grading import batch, matching, reading
 from hookedu.grading.book.gradebook import Gradebook
 from hookedu.grading.collect import collect
-from hookedu.grading.rows import Limits, Status
+from hookedu.grading.limits import Limits
+from hookedu.grading.rows import Status
 from hookedu.grading.run import namespaces, runner, worker
 from tests.grading import notebooks as nb
 

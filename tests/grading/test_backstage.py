@@ -13,10 +13,11 @@ from hookedu.exercises import of_lesson
 from hookedu.grading.batch import grade
 from hookedu.grading.book.gradebook import Gradebook
 from hookedu.grading.explain import explain
+from hookedu.grading.limits import Limits
 from hookedu.grading.matching import Plan, Step, key_of, plan
 from hookedu.grading.out import pages, terminal
 from hookedu.grading.reading import read_cells
-from hookedu.grading.rows import Graded, Limits, Status
+from hookedu.grading.rows import Graded, Status
 from hookedu.grading.run.runner import Run, run, seeds_for
 from hookedu.grading.run.sandbox import Sandbox
 from tests.grading import notebooks as nb

@@ -29,9 +29,10 @@ from hookedu.exercises import of_lesson
 from hookedu.grading import batch
 from hookedu.grading.batch import grade
 from hookedu.grading.book.gradebook import Gradebook
+from hookedu.grading.limits import Limits
 from hookedu.grading.matching import Plan, Step, key_of
 from hookedu.grading.out import terminal
-from hookedu.grading.rows import LOST, Limits, Result, Row, Status
+from hookedu.grading.rows import LOST, Result, Row, Status
 from hookedu.grading.run.runner import Run, run
 from hookedu.grading.run.sandbox import Sandbox
 from tests.grading import notebooks as nb

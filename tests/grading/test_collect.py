@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from hookedu.catalog import CourseError
 from hookedu.grading import files as filing
+from hookedu.grading.cleaning import clean_name
 from hookedu.grading.collect import collect
 from hookedu.grading.found import MAX_BYTES
-from hookedu.grading.rows import Status, Unreadable, clean_name
+from hookedu.grading.rows import Status, Unreadable
 
 PLAIN = ["ann/02_tensor_hooks.ipynb", "bob/02_tensor_hooks.ipynb"]
 NBGRADER = ["submitted/ann/ps1/02_tensor_hooks.ipynb", "submitted/bob/ps1/02_tensor_hooks.ipynb"]

@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 
 from hookedu.grading import files as filing
 from hookedu.grading import layout
+from hookedu.grading.cleaning import clean_name
 from hookedu.grading.collect import MAX_NOTEBOOKS, collect
 from hookedu.grading.found import MAX_BYTES, NOISE, NOISE_FILES
 from hookedu.grading.naming import is_nobody
-from hookedu.grading.rows import Status, Unreadable, clean_name
+from hookedu.grading.rows import Status, Unreadable
 from tests.timing import cpu_seconds
 
 NOTEBOOK = b'{"cells": [], "nbformat": 4}'

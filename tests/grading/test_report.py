@@ -30,10 +30,11 @@ from hookedu.grading.batch import grade, nothing_handed_in
 from hookedu.grading.book.gradebook import Gradebook
 from hookedu.grading.book.grades import Rules
 from hookedu.grading.explain import explain
+from hookedu.grading.limits import Limits
 from hookedu.grading.matching import key_of
 from hookedu.grading.out import pages
 from hookedu.grading.out.overview import sections
-from hookedu.grading.rows import Limits, Status
+from hookedu.grading.rows import Status
 from tests.grading import notebooks as nb
 
 pytestmark = [pytest.mark.xdist_group("grading-report"), pytest.mark.isolated]

@@ -12,8 +12,9 @@ import pytest
 
 from hookedu import catalog
 from hookedu.exercises import of_lesson
+from hookedu.grading.limits import Limits
 from hookedu.grading.matching import Plan, Step
-from hookedu.grading.rows import Limits, Status
+from hookedu.grading.rows import Status
 from hookedu.grading.run.runner import run, seeds_for
 from hookedu.grading.run.sandbox import Sandbox
 from tests.answers import answers

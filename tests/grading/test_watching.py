@@ -11,7 +11,7 @@ import time
 import pytest
 
 from hookedu import catalog
-from hookedu.grading.rows import Limits
+from hookedu.grading.limits import Limits
 from tests.grading import notebooks as nb
 
 pytestmark = [pytest.mark.xdist_group("grading-watch"), pytest.mark.isolated]

@@ -18,7 +18,8 @@ from dataclasses import dataclass, replace
 
 from hookedu import catalog, exercises
 from hookedu.catalog import CourseError
-from hookedu.grading.rows import Result, Row, one_form
+from hookedu.grading.cleaning import one_form
+from hookedu.grading.rows import Result, Row
 from hookedu.language import Text
 
 ATTEMPTS = ("last", "best")

@@ -11,8 +11,8 @@ import threading
 from typing import cast
 
 from hookedu.catalog import CourseError
+from hookedu.grading.limits import Limits
 from hookedu.grading.matching import Plan
-from hookedu.grading.rows import Limits
 from hookedu.grading.run.runner import BatchStopped, Run, run
 from hookedu.grading.run.sandbox import Sandbox
 from hookedu.language import Text

@@ -19,8 +19,10 @@ from typing import Any
 
 from hookedu import exercises
 from hookedu.exercises.observation import MAX_BYTES, ObservationError, loads
+from hookedu.grading.cleaning import clean
+from hookedu.grading.limits import Limits
 from hookedu.grading.matching import Plan, Step
-from hookedu.grading.rows import Limits, Status, clean
+from hookedu.grading.rows import Status
 from hookedu.grading.run.keeper import WAITED
 from hookedu.grading.run.sandbox import Launched, Sandbox
 from hookedu.grading.run.worker import MEMORY_GONE
