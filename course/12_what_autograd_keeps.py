@@ -195,7 +195,7 @@ for kept in list(alive):
 #
 # <div lang="zh">
 #
-# 只要你还留着一个连着图的输出，为它存下的张量就全都留着，直到反向传播用完。只留下 `detach()` 的结果，它们立刻就全释放了。
+# 只要你还留着一个连着图的输出，为它存下的张量就全都留着，直到反向传播用完。只留下 `detach()` 的结果，又没有别的东西拿着这张图，其余的就立刻全部释放。
 #
 # `pack` 收到的，可能正是存它的那一步自己的输出，例如 `exp` 的，而这个输出连着图。你要是原样留下它，那一步留着它，它又留着那一步，就成了循环引用，图里在它前面的一切也都跟着留下。只要不走反向传播，连 `gc.collect()` 也放不掉，因为这个圈有一段在 C++ 里。所以在 `pack` 里也要 `detach()`。
 #
@@ -206,7 +206,7 @@ for kept in list(alive):
 #
 # It is tempting to keep an output, if only to look at it later. But as long as this output is attached to its graph,
 # everything that was saved for it is kept as well, until backward is done with it. Keep what `detach()` makes of it
-# instead, and all of that is freed at once.
+# instead, and all the rest is freed at once, unless something else holds the graph.
 #
 # The tensor that `pack` receives may be the output of the very step that saves it, as with `exp`, and such an output is attached to the graph. If you keep it as it is, the step holds the tensor and the tensor holds the step: a reference cycle, which also keeps everything before it in the graph. Without a backward pass, not even `gc.collect()` can free it, because part of it is in C++. So call `detach()` in `pack` as well.
 #
@@ -923,8 +923,8 @@ with suppress(NotImplementedError):  # until you have written it
 #
 # 1. autograd 为反向传播存下张量；存成什么，由你用 `saved_tensors_hooks` 决定。
 # 2. 你留着一个连着图的输出，就留着为它存下的一切，直到反向传播用完。`pack` 里也要 `detach()`，因为它收到的可能就是这样的输出。
-# 3. 半精度省内存，误差只进梯度。把张量搬到别处，一位也不差，花的是时间。
-# 4. 检查点让前向传播再运行一遍，直到反向传播要用的都有了，所以钩子会多触发。
+# 3. 半精度可以省内存，误差只进梯度。把张量搬到别处，一位也不差，花的是时间。
+# 4. 检查点（`use_reentrant=False`）让前向传播再运行一遍，直到反向传播要用的都有了，所以钩子会多触发。
 # 5. 存下的几个张量可能共用一个 storage，所以每个 storage 只算一次。在 meta 设备上，你可以先预计。
 #
 # </div>
@@ -932,8 +932,8 @@ with suppress(NotImplementedError):  # until you have written it
 #
 # 1. Autograd saves tensors for backward, and with `saved_tensors_hooks` you decide what it keeps in their place.
 # 2. If you keep an output attached to its graph, you keep everything that was saved for it until backward is done with it. Call `detach()` in `pack` as well, because what it receives may be such an output.
-# 3. Half precision saves memory, and its error is in the gradients only. Moving tensors elsewhere loses no bit, but takes time.
-# 4. Checkpointing runs forward again until all that backward needs is there. That is why hooks fire more often.
+# 3. Half precision can save memory, and its error is in the gradients only. Moving tensors elsewhere loses no bit, but takes time.
+# 4. Checkpointing (`use_reentrant=False`) runs forward again until all that backward needs is there. That is why hooks fire more often.
 # 5. Several saved tensors may share one storage, so count each storage once. On the meta device you can make a forecast.
 #
 # </div>
@@ -944,12 +944,12 @@ with suppress(NotImplementedError):  # until you have written it
 # <div lang="zh">
 # <details><summary>1. 为什么不能让 <code>pack</code> 原样返回这一步自己的输出？</summary>输出连着计算图，计算图又留着输出，这是循环引用：不走反向传播，连 <code>gc.collect()</code> 也放不掉。</details>
 # <details><summary>2. 用了检查点，<code>fwd1</code> 为什么只触发一次？</summary>最后一个要存的张量一存好，重算就停了，那时这一层还没有运行完。</details>
-# <details><summary>3. 把存下的张量的 <code>nbytes</code> 都加起来，为什么会多算？</summary>同一块内存常常存好几次，例如 ReLU 的输出；要按 storage 数，每块一次。</details>
+# <details><summary>3. 把存下的张量的 <code>nbytes</code> 都加起来，为什么可能多算？</summary>同一块内存常常存好几次，例如 ReLU 的输出；要按 storage 数，每块一次。</details>
 # </div>
 # <div lang="en">
 # <details><summary>1. Why must <code>pack</code> not return a step's own output as it is?</summary>The output holds the computation graph, and the graph holds the output: a reference cycle, which without a backward pass not even <code>gc.collect()</code> can free.</details>
 # <details><summary>2. Under checkpointing, why does <code>fwd1</code> fire only once?</summary>Recomputation stops as soon as the last tensor to be saved is there, and by then that layer has not finished.</details>
-# <details><summary>3. Why is the sum of <code>nbytes</code> over all saved tensors too large?</summary>The same memory is often saved several times, as the output of a ReLU is; so count storages, each of them once.</details>
+# <details><summary>3. Why can the sum of <code>nbytes</code> over all saved tensors be too large?</summary>The same memory is often saved several times, as the output of a ReLU is; so count storages, each of them once.</details>
 # </div>
 
 # %% [markdown]
