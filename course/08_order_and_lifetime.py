@@ -397,7 +397,7 @@ with contextlib.ExitStack() as stack:  # one with-block for many handles: it rem
 # %% [markdown]
 # <div lang="zh">
 #
-# 全局钩子总在前面，`prepend=True` 也改不了，因为它只能排到模块自己那条队伍的最前面。
+# 同一种里，全局钩子总在前面，`prepend=True` 也改不了，因为它只能排到模块自己那条队伍的最前面。
 #
 # 还有两种情形会让人意外。一种是 `forward` 抛出了异常。这时我们很想让钩子报出是哪里出的事，可是前向钩子还会触发吗？
 #
@@ -406,8 +406,8 @@ with contextlib.ExitStack() as stack:  # one with-block for many handles: it rem
 # </div>
 # <div lang="en">
 #
-# Global hooks always come first. `prepend=True` cannot change that, because it reaches only the head of the module's
-# own queue.
+# Among hooks of one kind, global ones always come first. `prepend=True` cannot change that, because it reaches only the
+# head of the module's own queue.
 #
 # Now for two situations in which a hook may surprise you. In the first, `forward` raises an exception. You would like a
 # hook to tell you where, but does a forward hook fire at all?
@@ -438,7 +438,7 @@ with (
 #
 # `forward` 抛出异常时，普通的前向钩子不触发。注册时用了 `always_call=True`，钩子就照样触发，收到的 `output` 是 `None`。但是，你中断单元格时的 `KeyboardInterrupt` 不算，那时它也不触发。
 #
-# 全局钩子先于模块自己的钩子触发，`prepend=True` 也越不过去。
+# 全局钩子先于模块自己的同种钩子触发，`prepend=True` 也越不过去。
 #
 # 如果前置钩子返回单个张量，下一个前置钩子收到的是装着它的元组。
 #
@@ -449,7 +449,7 @@ with (
 # `always_call=True` still fires, and its `output` is `None`. This does not hold for a `KeyboardInterrupt`, when you
 # stop the cell.
 #
-# Global hooks fire before a module's own, and `prepend=True` cannot overtake them.
+# Global hooks fire before a module's own of the same kind, and `prepend=True` cannot overtake them.
 #
 # If a pre-hook returns a single tensor, the next pre-hook receives it as a tuple.
 #
@@ -1137,7 +1137,7 @@ torch.compiler.reset()
 #
 # 不必给每个模块都挂上钩子。一个全局的前置钩子，看得见每个左括号；一个全局的前向钩子，看得见每个右括号。连 `model.modules()` 不认识的模块，它们也看得见。
 #
-# 但是要当心三种情形。`forward` 抛出异常时，它的右括号看不见（8.3 节）。走快速路径时，里面的模块根本没有被调用，也就没有括号（8.7 节）。在早已编译好的代码里面，可能什么括号都看不见（8.9 节）。
+# 但是要当心三种情形。`forward` 抛出异常时，普通的前向钩子看不见它的右括号（8.3 节）。走快速路径时，里面的模块根本没有被调用，也就没有括号（8.7 节）。在早已编译好的代码里面，可能什么括号都看不见（8.9 节）。
 #
 # </div>
 # <div lang="en">
@@ -1149,9 +1149,9 @@ torch.compiler.reset()
 # You need not hook every module for this. One global pre-hook sees each bracket open, and one global forward hook sees
 # it close. They even see modules that `model.modules()` does not know.
 #
-# Three cases can mislead you. If `forward` raises an exception, you do not see its bracket close (section 8.3). On a
-# fast path, the modules inside are not called and have no brackets (section 8.7). And inside code that was compiled
-# before, you may see no bracket at all (section 8.9).
+# Three cases can mislead you. If `forward` raises an exception, a plain forward hook does not see its bracket close
+# (section 8.3). On a fast path, the modules inside are not called and have no brackets (section 8.7). And inside code
+# that was compiled before, you may see no bracket at all (section 8.9).
 #
 # </div>
 
@@ -1224,7 +1224,7 @@ check("08.5", outline)
 # <div lang="zh">
 #
 # 1. `Linear` 这样的层，事件的次序是：`forward_pre`、`forward`；然后是 `output_grad`、`backward_pre`、参数的两个、`backward`、`input_grad`。在前向钩子里挂的 `output_grad` 在 `backward_pre` 之后。输入不需要梯度时，`backward` 没有什么要等，就会提前。
-# 2. 模块像括号一样嵌套：前置钩子看见它打开，前向钩子看见它合上。每个被调用的模块，全局钩子都看得见，而且先于模块自己的钩子触发。它对所有模型都有效，所以用完要马上取下。
+# 2. 模块像括号一样嵌套：前置钩子看见它打开，前向钩子看见它合上。每个被调用的模块，全局钩子都看得见（例外见 8.10 节），而且先于模块自己的同种钩子触发。它对所有模型都有效，所以用完要马上取下。
 # 3. 名字放在钩子里，不放在模块上。放在模块上，取下钩子以后它还在，还会跟着副本走。
 # 4. 句柄放在单元格之外，注册之前先取下旧的。不然单元格每运行一次，就多叠一个钩子。
 # 5. 钩子从不触发，或者触发太多次时，先用 `list_hooks` 看看挂着哪些钩子，再问问 `diagnose`，毛病在哪里。
@@ -1235,15 +1235,15 @@ check("08.5", outline)
 # 1. For a layer such as `Linear`, events come in this order: `forward_pre`, `forward`; then `output_grad`,
 #    `backward_pre`, the two of the parameter, `backward`, `input_grad`. An `output_grad` set inside a forward hook
 #    comes after `backward_pre`. If the input needs no gradient, `backward` has nothing to wait for and comes earlier.
-# 2. Modules nest like brackets: a pre-hook sees each of them open, and a forward hook sees it close. Global hooks see
-#    every call of a module and fire before its own hooks. They fire for every model, so remove them as soon as you are
-#    done.
+# 2. Modules nest like brackets: a pre-hook sees each open, and a forward hook sees it close. Global hooks see every
+#    call of a module (but see section 8.10), and fire before its own of the same kind. They fire for every model, so
+#    remove them after use.
 # 3. Keep the name in the hook, not on the module. On the module it would stay when the hook is gone, and copies would
 #    carry it along.
 # 4. Keep the handle outside of the cell, and remove the old hook before you register a new one. Otherwise each run of
 #    the cell stacks one more hook.
-# 5. If a hook never fires, or fires too often, look at `list_hooks` first: it tells you which hooks are on. Then ask
-#    `diagnose` what is wrong.
+# 5. If a hook never fires, or fires too often, let `list_hooks` tell you which hooks are on. Then ask `diagnose`
+#    what is wrong.
 #
 # </div>
 
