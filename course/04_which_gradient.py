@@ -953,7 +953,7 @@ except RuntimeError as error:
 # %% [markdown] tags=["F29", "F35"]
 # <div lang="zh">
 #
-# `b` 的梯度一到，`mode="any"` 的钩子就运行了，而且只运行这一次。它收到的是这一个梯度，不是列表。
+# `b` 的梯度一到，`mode="any"` 的钩子就运行了，而且只这一次。它收到的是这一个梯度，不是列表。
 #
 # 至于叶子 `x`，一求它的梯度就报错。
 #
@@ -962,7 +962,7 @@ except RuntimeError as error:
 #
 # With `mode="any"` the hook runs as soon as `b` arrives, and only once. It receives this one gradient instead of a list.
 #
-# And asking `torch.autograd.grad` for the gradient of the leaf `x` raises an error.
+# Asking `torch.autograd.grad` for the gradient of the leaf `x` raises an error.
 #
 # </div>
 #
@@ -976,7 +976,7 @@ except RuntimeError as error:
 #
 # 它也不报告先后。平常（`mode="all"`）它在一次反向传播里等梯度到齐，只运行**一次**。收到的列表按你给的次序排列，没用到的那一项是 `None`。
 #
-# 如果要用 `torch.autograd.grad` 求某个叶子的梯度，就别把它放进列表。
+# 别放进列表的有：反向传播出发的张量，要用 `torch.autograd.grad` 求梯度的叶子。
 #
 # </div>
 # <div lang="en">
@@ -986,7 +986,8 @@ except RuntimeError as error:
 # It does not tell which gradient came first either. As a rule (`mode="all"`) it waits for all gradients of a pass
 # and runs **once**. Its list has the order of your tensors, with `None` for one that was not used.
 #
-# Do not put a leaf into the list if you ask `torch.autograd.grad` for its gradient.
+# Do not put into the list the tensor from which backward starts, or a leaf whose gradient you get from
+# `torch.autograd.grad`.
 #
 # </div>
 # </div>
@@ -1002,10 +1003,9 @@ except RuntimeError as error:
 # </div>
 # <div lang="en">
 #
-# A point in the plane has two goals, and for each of them a loss pulls the point there. Do the two losses pull the same
-# way?
+# A point in the plane has two goals, and for each, a loss pulls it there. Do both losses pull the same way?
 #
-# At `point` itself it is too late to tell, because both gradients have been added up there. So, as in lesson 03, we
+# At `point` itself it is too late to tell: both gradients have been added up. So, as in lesson 03, we
 # give each loss its own tensor, `for_a` and `for_b`. Once both gradients are there, we take their cosine: `1` means the
 # same way, `-1` opposite ways.
 #
@@ -1251,23 +1251,23 @@ check("04.4", watch_norms)
 # 1. 张量钩子收到这一次反向传播里路过的梯度。张量钩子按注册的次序运行，返回的张量会取代梯度。
 # 2. 不论什么时候调用，`retain_grad` 都在所有张量钩子之后，把它们改过的梯度加进 `.grad`。
 # 3. post-accumulate 钩子等叶子的 `.grad` 写好才运行，收到的是参数。它应当返回 `None`；在里面更新参数，要写 `torch.no_grad()`，因为梯度模式可能开着。
-# 4. multi-grad 钩子在每次反向传播里只运行一次：等所有梯度到齐，用 `mode="any"` 则在第一个到达时。它返回什么都不算数，所以只用来看。
-# 5. 就地修改若被记进图里，先前的钩子就留在旧的值上，`retain_grad` 则跟着张量走。
+# 4. 一次反向传播若用到它的张量，multi-grad 钩子就运行一次：等所有梯度到齐，用 `mode="any"` 则在第一个到达时。它返回什么都不算数，所以只用来看。
+# 5. 就地修改若被记进图里，先前的钩子就留在旧的值上（在视图上可能不再触发），`retain_grad` 则跟着张量走。
 #
 # </div>
 # <div lang="en">
 #
 # 1. A tensor hook sees the gradient on its way, and only that of the current backward. Tensor hooks run in the order of
-#    registration, and if one of them returns a tensor, this takes the gradient's place.
+#    registration, and if one returns a tensor, this takes the gradient's place.
 # 2. Whenever you call `retain_grad`, it comes after all tensor hooks. So the gradient that it adds to `.grad` is what
 #    they have made of it.
 # 3. A post-accumulate hook waits until a leaf's `.grad` is written, so that you can use it up on the spot. It receives
 #    the parameter, and should return `None`. To update the parameter in it, use `torch.no_grad()`, because grad mode
 #    may be on.
-# 4. To compare several gradients, use a multi-grad hook. It runs once in each pass, when all gradients are there, or
-#    with `mode="any"` when the first one arrives. Use it for looking only, because what it returns is ignored.
+# 4. A multi-grad hook runs once in each pass that uses its tensors, when all gradients are there, or with `mode="any"`
+#    when the first one arrives. Use it for looking only, because what it returns is ignored.
 # 5. After a change in place that the graph records, one name stands for two values. A hook from before stays with the
-#    old value, while `retain_grad` follows the tensor.
+#    old value (on a view it may fall silent), while `retain_grad` follows the tensor.
 #
 # </div>
 
