@@ -803,7 +803,7 @@ x_grad = residual(describe)
 # **expands** it. With a stride of 0 the next element is at the same place, so the two numbers of `float32` share
 # 4 bytes.
 #
-# `mul_` refuses to write to memory whose elements overlap. `zero_()` may, because it writes the same number everywhere.
+# `mul_` refuses to write to expanded memory. `zero_()` may, because it writes the same number everywhere.
 #
 # </div>
 #
