@@ -994,7 +994,7 @@ taken = remove_hooks(twin, owner="user")
 # %% [markdown]
 # <div lang="zh">
 #
-# 副本也有模块的那个钩子。可是 `deepcopy` 不复制函数，两层调用的是同一个函数，所以副本一运行，结果就写进了**原来的**列表。（`partial` 则会复制，连同它绑定的参数。）
+# 副本也有模块的那个钩子。可是 `deepcopy` 不复制函数，两层调用的是同一个函数，所以副本一运行，结果就写进了**原来的**列表。（`partial` 则会复制，连同它绑定的参数；对象的方法也会，连同那个对象。）
 #
 # 张量钩子则丢了。`deepcopy` 用原来的数造了一个新参数，没有把钩子带过去。
 #
@@ -1005,7 +1005,7 @@ taken = remove_hooks(twin, owner="user")
 #
 # The copy has the hook of the module, too. But `deepcopy` does not duplicate functions, so both layers call the same
 # one. That is why the result goes into the **original's** list, although only the copy ran. (A `partial` is duplicated, with
-# the arguments that it binds.)
+# the arguments that it binds, and so is a method, with its object.)
 #
 # The tensor hook is lost. `deepcopy` builds a new parameter from the numbers of the old one and does not carry hooks
 # over.
