@@ -1097,6 +1097,9 @@ print("registered after the first call, len(seen):", late, " warnings:", warned)
 with torch.compiler.set_stance("force_eager"):
     compiled(x)
 print("the same under force_eager, len(seen):     ", len(seen))
+seen.clear()
+compiled(torch.ones(3, 2))
+print("compiled again for a new shape, len(seen): ", len(seen))
 
 torch.compiler.reset()  # forget what was compiled
 seen.clear()
@@ -1112,7 +1115,7 @@ torch.compiler.reset()
 #
 # <div lang="zh">
 #
-# 如果模型里的一个层在编译时一个钩子也没有，编译好的代码就不会再查看这个层有没有新的，也不警告（torch 2.15.0）。
+# 如果模型里的一个层在编译时一个钩子也没有，编译好的代码就不会再查看这个层有没有新的，也不警告（torch 2.15.0）。输入换了形状，要重新编译，才会看到。
 #
 # 所以要先挂钩子，再编译。或者用 `set_stance("force_eager")`，在它的范围里暂时不用编译好的代码。
 #
@@ -1120,7 +1123,8 @@ torch.compiler.reset()
 # <div lang="en">
 #
 # If a layer inside a model had no hooks when the model was compiled, the compiled code does not look for new ones on
-# it, and gives no warning (torch 2.15.0).
+# it, and gives no warning (torch 2.15.0). They are found only when it is compiled again, as for an input of another
+# shape.
 #
 # So register hooks before you compile, or use `set_stance("force_eager")`, which sets compiled code aside for as long
 # as it is in force.

@@ -40,6 +40,7 @@ FIGURES = {
     "F22": [
         r"registered after the first call, len\(seen\): 0  warnings: 0",
         r"the same under force_eager, len\(seen\): +1",
+        r"compiled again for a new shape, len\(seen\): +1",
         r"registered before compiling, len\(seen\): +1",
     ],
     "F23": [
