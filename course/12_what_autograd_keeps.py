@@ -28,7 +28,7 @@ LanguageToggle()
 #
 # 训练时内存不够用了，占地方的常常不是权重，而是中间结果：前向传播一边走，autograd 一边把反向传播将来要用的张量**存下**来，一直留到反向传播用完。
 #
-# 想省内存，可以管一管它存什么。这里也能挂钩子，而且一对钩子就管住所有运算。在 `with saved_tensors_hooks(pack, unpack):` 里面，autograd 每次要存一个张量，都先调用 `pack`，`pack` 返回什么，它就留下什么。等反向传播要用这个张量了，它再调用 `unpack`，把张量换回来。
+# 想省内存，可以管一管它存什么。这里也能挂钩子，而且一对钩子就管住 PyTorch 的所有运算。在 `with saved_tensors_hooks(pack, unpack):` 里面，autograd 每次要存一个张量，都先调用 `pack`，`pack` 返回什么，它就留下什么。等反向传播要用这个张量了，它再调用 `unpack`，把张量换回来。
 #
 # 这样的块可以一个套一个，这时 autograd 只问最里面的那一对。
 #
@@ -42,7 +42,7 @@ LanguageToggle()
 # is done with them.
 #
 # So to save memory, you can decide for yourself what is kept. There are hooks for this as well, and one pair of them
-# covers every operation. Inside `with saved_tensors_hooks(pack, unpack):`, whenever autograd is about to save a tensor,
+# covers all operations of PyTorch. Inside `with saved_tensors_hooks(pack, unpack):`, whenever autograd is about to save a tensor,
 # it calls `pack` first and keeps whatever `pack` returns. When backward needs the tensor, autograd calls `unpack` to
 # get it back.
 #
