@@ -245,7 +245,7 @@ print("hook, then retain_grad:", gradients("hook", "retain_grad"))
 #
 # <div lang="zh">
 #
-# 别以为 `retain_grad` 存的是「刚到」的梯度。张量钩子按注册的次序一个个运行，`retain_grad` 却不排这个队。不论你什么时候调用它，它都在所有张量钩子之后，存下**继续往下传**的梯度。
+# 别以为 `retain_grad` 存的是「刚到」的梯度。张量钩子按注册的次序一个个运行，`retain_grad` 却不排这个队。不论你什么时候调用它，它都在所有张量钩子之后，存下**它们交出来**的梯度。
 #
 # 想看改动之前的梯度，就自己挂一个钩子，注册在最前面。
 #
@@ -254,7 +254,7 @@ print("hook, then retain_grad:", gradients("hook", "retain_grad"))
 #
 # Do not expect `retain_grad` to store the gradient as it arrives. Tensor hooks run in the order of registration, but
 # `retain_grad` does not stand in that queue. Whenever it was called, it comes after all tensor hooks and stores what
-# **flows on**.
+# **they hand on**.
 #
 # To see the unchanged gradient, register a hook of your own before all others.
 #
