@@ -953,9 +953,9 @@ except RuntimeError as error:
 # %% [markdown] tags=["F29", "F35"]
 # <div lang="zh">
 #
-# `b` 的梯度一到，`mode="any"` 的钩子就运行了，而且只这一次。它收到的是这一个梯度，不是列表。
+# `b` 的梯度一到，`mode="any"` 的钩子就运行了，只这一次。它收到的是这一个梯度，不是列表。
 #
-# 至于叶子 `x`，一求它的梯度就报错。
+# 叶子 `x` 呢，一求它的梯度就报错。
 #
 # </div>
 # <div lang="en">
@@ -976,7 +976,7 @@ except RuntimeError as error:
 #
 # 它也不报告先后。平常（`mode="all"`）它在一次反向传播里等梯度到齐，只运行**一次**。收到的列表按你给的次序排列，没用到的那一项是 `None`。
 #
-# 别放进列表的有：反向传播出发的张量，要用 `torch.autograd.grad` 求梯度的叶子。
+# 反向传播从它出发的张量，要用 `torch.autograd.grad` 求梯度的叶子，都别放进列表。
 #
 # </div>
 # <div lang="en">
