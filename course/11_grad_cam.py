@@ -387,15 +387,15 @@ for ax, name in zip(axes, ("cross", "triangle"), strict=True):
 #
 # <div lang="zh">
 #
-# 8×8 的热图还要放大到 64×64，才能叠到图上，也才能和框比较。放大用 `F.interpolate`，不过它有几个选项，选得不对，热图就会走样。我们拿一行 4 个数来试，其中第一个是负的。`relu()` 可以在放大之前，也可以在放大之后。**先猜**：得到的数一样吗？然后再看不写 `mode` 得到的是什么。
+# 刚才的图里，8×8 的热图是 `imshow` 拉大的，看得出一个个方块。要和框逐个像素地比较，就得自己把热图放大到 64×64。放大用 `F.interpolate`，不过它有几个选项，选得不对，热图就会走样。我们拿一行 4 个数来试，其中第一个是负的。`relu()` 可以在放大之前，也可以在放大之后。**先猜**：得到的数一样吗？然后再看不写 `mode` 得到的是什么。
 #
 # </div>
 # <div lang="en">
 #
-# A map of 8×8 has to be enlarged to 64×64 before we can lay it over the picture or compare it with a box.
-# `F.interpolate` does that, but with the wrong options it distorts the map. To see what the options do, we try them on
-# one row of 4 numbers, the first of which is negative. `relu()` can come before the enlarging or after it. **Guess
-# first**: do both orders give the same numbers? Then see what we get without `mode`.
+# In the last picture it was `imshow` that stretched the 8×8 map, and you can see the blocks. To compare a map with a
+# box pixel by pixel, we have to enlarge it to 64×64 ourselves. `F.interpolate` does that, but with the wrong options it
+# distorts the map. We try its options on one row of 4 numbers, the first of which is negative. `relu()` can come before
+# the enlarging or after it. **Guess first**: do both orders give the same numbers? Then see what we get without `mode`.
 #
 # </div>
 
