@@ -705,8 +705,8 @@ print(printed)
 # lies in what travels between the processes: your hook sends float16, which takes half of the bytes, and turns the
 # result back into float32 when it has arrived.
 #
-# - Watch the range of float16, because a number that exceeds it becomes `inf`. Large gradients may exceed it, and so
-#   may sums over several ranks, even where their averages fit.
+# - Watch the range of float16, because what does not fit becomes `inf`. Large gradients may exceed it, and so may sums
+#   over several ranks, even where their averages fit.
 # - A call must never overwrite anything that another call still needs, because DDP may call the hook again while an
 #   earlier bucket is still being sent.
 # - Pass on `inf` and `nan` as they are, because they are the sign by which you notice that training went wrong.
