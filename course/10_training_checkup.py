@@ -1084,16 +1084,16 @@ handle.remove()
 # %% [markdown]
 # <div lang="zh">
 #
-# 裁剪要看真正的梯度，而在混合精度训练里，看到的未必是真的。很小的梯度在 float16 里会变成 0，所以 `GradScaler` 先把损失放大，走步之前再把梯度缩回来。下面放大 1024 倍，真正的梯度是 2。张量钩子看到的梯度是多少？**先猜**，再看优化器的钩子看到多少。
+# 裁剪要看真正的梯度，而在混合精度训练里，看到的未必是真的。混合精度就是一部分计算改用更短的类型，例如 float16。这样往往更快，可是很小的梯度在 float16 里会变成 0，所以 `GradScaler` 先把损失放大，走步之前再把梯度缩回来。下面放大 1024 倍，真正的梯度是 2。张量钩子看到的梯度是多少？**先猜**，再看优化器的钩子看到多少。
 #
 # </div>
 # <div lang="en">
 #
-# Clipping needs the true gradients, but in mixed precision you do not always see them. The reason is that very small
-# gradients would become 0 in float16. To prevent this, `GradScaler` multiplies the loss by a scale, which makes all
-# gradients larger, and before the step it divides the gradients by the same scale again. Below, the scale is 1024 and
-# the true gradient is 2. Which gradient will a tensor hook see? **Guess first**, and then see what the hook of the
-# optimizer finds.
+# Clipping needs the true gradients, but in mixed precision you do not always see them. Mixed precision means that part
+# of the computation uses a shorter type, such as float16. This is often faster, but in float16 very small gradients
+# would become 0. To prevent this, `GradScaler` multiplies the loss by a scale, which makes all gradients larger, and
+# before the step it divides the gradients by the same scale again. Below, the scale is 1024 and the true gradient is 2.
+# Which gradient will a tensor hook see? **Guess first**, and then see what the hook of the optimizer finds.
 #
 # </div>
 
