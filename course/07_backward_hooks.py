@@ -583,7 +583,7 @@ check("07.2", pool_mask)
 #
 # <div lang="zh">
 #
-# 反向钩子不光能看，还能改：它返回一个元组，就会替换梯度。完整钩子替换的是 `grad_input`，前置钩子替换的是 `grad_output`。
+# 反向钩子不光能看，还能改：它返回一个元组，就会替换梯度。完整钩子替换的是 `grad_input`（要有输入需要梯度才行），前置钩子替换的是 `grad_output`。
 #
 # 换掉哪一个，有什么区别吗？我们先把 `grad_input` 换成零，再把 `grad_output` 换成零。例子里的权重全是 `1`，`x` 是 `6×5`，全是 `2`，损失是输出的和。
 #
@@ -593,7 +593,7 @@ check("07.2", pool_mask)
 # <div lang="en">
 #
 # A backward hook can do more than look. If it returns a tuple, it replaces gradients: a full hook replaces
-# `grad_input`, and a pre-hook replaces `grad_output`.
+# `grad_input`, provided that an input needs a gradient, and a pre-hook replaces `grad_output`.
 #
 # Does it matter which of the two you replace? Let us put zeros first into `grad_input`, and then into `grad_output`. We
 # take a layer whose weights are all `1`, an `x` of `6×5` that holds `2` everywhere, and the sum of the outputs as the
