@@ -676,7 +676,7 @@ panel
 # The branch that is cut off is the one called `right`. You could not have found it by the forward pass of one step,
 # because its activations are about as large as those of other layers.
 #
-# The gradients tell. None arrive in this branch, which is why they are grey in the picture. Without a gradient the
+# The gradients give it away. None arrive in this branch, so their strip is grey there. Without a gradient the
 # parameters do not move, so their update ratios are exactly 0, shown in black.
 #
 # The loss comes down all the same, because all other layers learn.
