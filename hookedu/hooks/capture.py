@@ -196,9 +196,13 @@ def _may_call_itself(module: nn.Module) -> bool:
 
     Such calls end in another order than that in which they begin, so that only a pre-hook can number them.
     """
-    # Most modules have no children, and to traverse one costs as much as to register its hook.
-    parts = module.modules() if module._modules else (module,)
-    return not all(type(part).__module__.startswith("torch.nn.") for part in parts)
+    if not module._modules:  # most modules; traversing one costs as much as registering its hook
+        return not _is_of_torch(module)
+    return not all(map(_is_of_torch, module.modules()))
+
+
+def _is_of_torch(module: nn.Module) -> bool:
+    return type(module).__module__.startswith("torch.nn.")
 
 
 class Recorder(Recording):
