@@ -230,6 +230,11 @@ def counted(n: int, noun: str) -> str:
     return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
 
 
+def in_both(text: Text) -> str:
+    """Return a text on one line in both languages, whichever is chosen: for what people of either language read."""
+    return text.inline(LANGUAGES)
+
+
 def shown(html: str) -> str:
     """Return HTML in both languages with the one that is not chosen hidden: what a notebook displays.
 

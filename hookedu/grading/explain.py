@@ -28,7 +28,7 @@ from hookedu.grading.reading import read_cells
 from hookedu.grading.rows import Result, Unreadable
 from hookedu.grading.run.runner import run
 from hookedu.grading.run.sandbox import Sandbox
-from hookedu.language import Text
+from hookedu.language import Text, in_both
 
 _NO_RUN = Text(
     zh="`{who}` 没有可以重复的运行：{status}。",
@@ -142,7 +142,7 @@ def explain(
     console = console or Console()
     _print(console, grade, result, verdict, shown)
     for note in ran.notes:  # the run may also have ended later
-        console.print(Line(_both(note)), soft_wrap=True)
+        console.print(Line(in_both(note)), soft_wrap=True)
     return verdict
 
 
@@ -162,35 +162,31 @@ def _bytes(folder: Path, out: Path, grade: Grade) -> bytes:
 
 def _print(console: Console, grade: Grade, result: Result, verdict: Verdict, observed: dict) -> None:
     def say(label: str, value: str | Text, indent: str = "") -> None:
-        value = _both(value) if isinstance(value, Text) else value
+        value = in_both(value) if isinstance(value, Text) else value
         lines = (clean(line) for line in value.split("\n"))
         # Never rich markup: a learner's value may look like it.
         console.print(Line(f"{indent}{label}: " + "\n".join(lines)), soft_wrap=True)
 
     sign, _, outcome = LOOKS[verdict.outcome]
-    say(_both(_LABELS["source"]), grade.row.source)
-    say(_both(_LABELS["seed"]), str(result.seed))
-    say(_both(_LABELS["verdict"]), f"{sign} {_both(outcome)}, {verdict.points}/{verdict.exercise.points}")
+    say(in_both(_LABELS["source"]), grade.row.source)
+    say(in_both(_LABELS["seed"]), str(result.seed))
+    say(in_both(_LABELS["verdict"]), f"{sign} {in_both(outcome)}, {verdict.points}/{verdict.exercise.points}")
     same = (result.outcome, result.points) == (verdict.outcome.value, verdict.points)
     known = {outcome.value: looks[2] for outcome, looks in LOOKS.items()}
     recorded = known.get(result.outcome, result.outcome)  # LOST, or an outcome of another version
     differs = _DIFFERENT.format(outcome=recorded, points=result.points)
-    console.print(Line(_both(_SAME if same else differs)), soft_wrap=True)
+    console.print(Line(in_both(_SAME if same else differs)), soft_wrap=True)
     for criterion in verdict.criteria:
         say(f"{'✓' if criterion.passed else '✗'} {criterion.id}", f"{criterion.points}")
         # `got` of a passed criterion is its text for a failure and need not be true of this answer.
         for name in ("given", "expected") if criterion.passed else ("given", "expected", "got"):
             if value := getattr(criterion, name):
-                say(_both(_LABELS[name]), value, indent="    ")
+                say(in_both(_LABELS[name]), value, indent="    ")
     if verdict.mistake:
-        say(_both(_LABELS["mistake"]), f"{verdict.mistake.id}: {_both(verdict.mistake.says)}")
+        say(in_both(_LABELS["mistake"]), f"{verdict.mistake.id}: {in_both(verdict.mistake.says)}")
     if observed:
-        console.print(Line(_both(_LABELS["observations"]) + ":"))
+        console.print(Line(in_both(_LABELS["observations"]) + ":"))
         for name, value in observed.items():
             say(clean(str(name)), show(value), indent="    ")
     if verdict.error or verdict.wrong_type:
         console.print(Line("\n".join(map(clean, repr(verdict).split("\n")))), soft_wrap=True)
-
-
-def _both(text: Text) -> str:
-    return f"{text.zh} · {text.en}"

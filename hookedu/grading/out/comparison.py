@@ -10,7 +10,7 @@ from hookedu.grading.book.gradebook import Gradebook
 from hookedu.grading.out import exports
 from hookedu.grading.out.pages import SIMILAR, render
 from hookedu.grading.similar import Similar
-from hookedu.language import Text
+from hookedu.language import Text, in_both
 
 _SAYS = {
     "similar_title": Text(zh="写法一致的提交", en="Submissions that agree"),
@@ -92,7 +92,7 @@ def show(console: Console, found: Similar, path: Path) -> None:
     def say(text: str) -> None:
         console.print(Line(text), soft_wrap=True)
 
-    heads = [f"{head.zh} · {head.en}" for head in _HEAD]
+    heads = [*map(in_both, _HEAD)]
     if found.pairs:
         say("  ".join(heads))
     for pair in found.pairs:

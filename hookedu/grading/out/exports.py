@@ -29,7 +29,7 @@ from hookedu.exercises.feedback import LOOKS
 from hookedu.grading.book.gradebook import Gradebook
 from hookedu.grading.book.grades import Grade, Mark, tidy
 from hookedu.grading.rows import LOST, Status
-from hookedu.language import LANGUAGES, Text
+from hookedu.language import LANGUAGES, Text, in_both
 
 LATE = Text(zh="迟交 {hours} 小时，扣 {points} 分", en="{hours} hours late: {points} points taken off")
 BY_HAND = Text(zh="教师改为 {points} 分：{reason}", en="set to {points} points by the instructor: {reason}")
@@ -82,7 +82,7 @@ def write_grades(path: Path, grades: Iterable[Grade], exercises: list[str]) -> N
             points = {mark.result.exercise: tidy(mark.points) for mark in grade.marks}
             by_hand = [f"{m.result.exercise}: {by_hand_text(m).en}" for m in grade.adjusted]
             by_hand += [text.en for text in by_rule(grade) if grade.total]
-            notes = [f"{note.zh} · {note.en}" for note in row.notes]
+            notes = map(in_both, row.notes)
             write(
                 [
                     *(_cell(row.student), row.lesson, row.status.value, grade.points, row.max_points),
@@ -188,13 +188,13 @@ def gradescope(grade: Grade) -> dict[str, Any]:
     tests = []
     for mark in grade.marks:
         result, exercise = mark.result, find(mark.result.exercise)
-        said = [_both(ENDED_BEFORE) if result.outcome == LOST else result.feedback.text(LANGUAGES)]
+        said = [in_both(ENDED_BEFORE) if result.outcome == LOST else result.feedback.text(LANGUAGES)]
         if mark.adjustment:
-            said.append(_both(by_hand_text(mark)))
+            said.append(in_both(by_hand_text(mark)))
         tests.append(
             {
                 "number": exercise.id,
-                "name": f"{exercise.title.zh} · {exercise.title.en}",
+                "name": in_both(exercise.title),
                 "score": tidy(mark.points),
                 "max_score": result.max_points,
                 "status": "passed" if mark.points >= result.max_points else "failed",
@@ -205,7 +205,7 @@ def gradescope(grade: Grade) -> dict[str, Any]:
     return {
         "score": grade.points,
         "execution_time": round(grade.row.seconds, 3),
-        "output": "\n".join(map(_both, remarks(grade))),
+        "output": "\n".join(map(in_both, remarks(grade))),
         "output_format": "text",
         "tests": tests,
         "extra_data": {"status": grade.row.status.value, "late_penalty": grade.penalty},
@@ -243,9 +243,9 @@ def summary(grade: Grade) -> str:
     lines = []
     for mark in grade.marks:
         sign, _, word = outcome(mark.result.outcome)
-        line = f"{sign} {mark.result.exercise} {tidy(mark.points)}/{mark.result.max_points} {_both(word)}"
-        lines.append(f"{line} ({_both(by_hand_text(mark))})" if mark.adjustment else line)
-    return "; ".join([*lines, *map(_both, remarks(grade))])
+        line = f"{sign} {mark.result.exercise} {tidy(mark.points)}/{mark.result.max_points} {in_both(word)}"
+        lines.append(f"{line} ({in_both(by_hand_text(mark))})" if mark.adjustment else line)
+    return "; ".join([*lines, *map(in_both, remarks(grade))])
 
 
 def outcome(value: str) -> tuple[str, str, Text]:
@@ -288,10 +288,6 @@ def _by_student(
             possible[grade.row.lesson] = max(possible.get(grade.row.lesson, 0), grade.row.max_points)
     titles = {lesson: f"{lesson} {catalog.find(lesson).title.en}" for lesson in sorted(possible)}
     return students, titles, possible
-
-
-def _both(text: Text) -> str:
-    return f"{text.zh} · {text.en}"
 
 
 def _cell(text: str) -> str:

@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text as Line
 
 from hookedu.grading.rows import LOST, Graded, Result, Row, Status
-from hookedu.language import Text
+from hookedu.language import Text, in_both
 
 WHOLE_TABLE = 40  # rows; for a larger class a summary and the rows that need attention are shown
 ATTENTION = 30  # maximum number of rows that need attention
@@ -60,25 +60,19 @@ _WHERE = Text(
 )
 
 
-def _both(text: Text) -> str:
-    return f"{text.zh} · {text.en}"
-
-
 class _Rate(ProgressColumn):
     """Progress column with the submissions per minute."""
 
     def render(self, task: Task) -> Line:
         """Return the text of the column, as rich requires."""
-        return Line(_both(_PER_MINUTE.format(n=60 * (task.speed or 0))))
+        return Line(in_both(_PER_MINUTE.format(n=60 * (task.speed or 0))))
 
 
 def progress(console: Console) -> Progress:
     """Return the progress bar of a batch: number done, rate, time left."""
-    return Progress(
-        *(TextColumn(_both(_GRADING), markup=False), BarColumn(), MofNCompleteColumn(), _Rate(), TimeLeft()),
-        console=console,
-        transient=True,
-    )
+    grading = TextColumn(in_both(_GRADING), markup=False)
+    columns = (grading, BarColumn(), MofNCompleteColumn(), _Rate(), TimeLeft())
+    return Progress(*columns, console=console, transient=True)
 
 
 def closing(
@@ -154,7 +148,7 @@ def _notes(console: Console, rows: list[Row]) -> None:
     """Print the notes on single submissions below the table, where there is room for them."""
     for row in rows:
         for note in row.notes:
-            console.print(Line(f"{row.source}: {_both(note)}"), soft_wrap=True)
+            console.print(Line(f"{row.source}: {in_both(note)}"), soft_wrap=True)
 
 
 def _points(result: Result) -> Line:
@@ -167,15 +161,15 @@ def _points(result: Result) -> Line:
 def _status(status: Status, reached: tuple[str, ...] = ()) -> Line:
     """Return a status as text; of a row that reached behind the scenes, with a mark (its notes say more)."""
     colour, text = LOOKS[status]
-    return Line(("⚑ " if reached else "") + _both(text), style="bold red" if reached else colour)
+    return Line(("⚑ " if reached else "") + in_both(text), style="bold red" if reached else colour)
 
 
 def _summary(rows: list[Row]) -> Table:
     """Return a table with the number of submissions and their mean points by status."""
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    table.add_column(Line(_both(_HEAD["status"])), justify="left")
-    table.add_column(Line(_both(Text(zh="份数", en="Count"))), justify="right")
-    table.add_column(Line(_both(Text(zh="平均得分", en="Mean points"))), justify="right")
+    table.add_column(Line(in_both(_HEAD["status"])), justify="left")
+    table.add_column(Line(in_both(Text(zh="份数", en="Count"))), justify="right")
+    table.add_column(Line(in_both(Text(zh="平均得分", en="Mean points"))), justify="right")
     counts = Counter(row.status for row in rows)
     for status in Status:
         if counts[status]:
