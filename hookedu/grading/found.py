@@ -155,7 +155,7 @@ def read_file(path: str, head: int = 0) -> bytes:
             raise Unreadable(failed(error)) from None
 
 
-def read_limited(file: IO[bytes], head: int = 0) -> bytes:
+def read_limited(file: IO[bytes], head: int) -> bytes:
     """Return the first `head` bytes of a file, or all of them; raise Unreadable if these are too many."""
     data = file.read(head or MAX_BYTES + 1)
     check_size(len(data))

@@ -18,14 +18,8 @@ _OR = Text(zh=" 或 ", en=" or ")
 class Notice:
     """A bilingual message that is not a verdict, displayed in the same kind of panel; with `behind`, to be opened first."""
 
-    def __init__(
-        self,
-        says: Text,
-        title: Text | None = None,
-        colour: str = "--jp-info-color1, #0277bd",
-        behind: Text | None = None,
-    ):
-        self.says, self.title, self._colour, self._behind = says, title, colour, behind
+    def __init__(self, says: Text, title: Text | None = None, behind: Text | None = None):
+        self.says, self.title, self._behind = says, title, behind
 
     def __repr__(self) -> str:
         return "\n".join(str(text) for text in (self.title, self.says) if text)
@@ -35,7 +29,7 @@ class Notice:
         body = self.says.html()
         if self._behind:
             body = f'<details><summary style="cursor:pointer">{self._behind.inline_html()}</summary>{body}</details>'
-        return shown(panel(self._colour, head + body))
+        return shown(panel("--jp-info-color1, #0277bd", head + body))
 
 
 def usage(*calls: str) -> Callable[[Callable[_P, _R]], Callable[_P, "_R | Notice"]]:

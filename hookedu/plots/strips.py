@@ -102,10 +102,8 @@ def strips_of(rows: Sequence[Reading], steps: Sequence[int]) -> list[Strip]:
     return shown
 
 
-def draw_strips(
-    figure: "Figure", rows: Sequence[Reading], losses: Sequence[tuple[int, float]] | None = None
-) -> None:
-    """Draw the strips into an empty figure, below the curve of (step, loss) if there is one, and set its height."""
+def draw_strips(figure: "Figure", rows: Sequence[Reading], losses: Sequence[tuple[int, float]]) -> None:
+    """Draw the strips into an empty figure, below the curve of (step, loss) if there is any, and set its height."""
     steps = max((row.step for row in rows), default=-1) + 1
     shown = strips_of(rows, range(steps))
     pairs = [shown[n : n + 2] for n in range(0, len(shown), 2)]

@@ -41,7 +41,7 @@ class Form:
     choose from: 1 sample if there is no batch dimension, 0 channels if there are no maps.
     """
 
-    def __init__(self, shape: tuple[int, ...], unbatched: bool = False) -> None:
+    def __init__(self, shape: tuple[int, ...], unbatched: bool) -> None:
         self.shape, dimensions = shape, len(shape)
         self.is_maps = dimensions in (4, 5) or (dimensions == 3 and unbatched)
         self.batched = dimensions >= 3 and not (dimensions == 3 and unbatched)

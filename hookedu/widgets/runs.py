@@ -43,7 +43,7 @@ class ModuleRow:
 class Runs:
     """Runs of a model on named inputs; each restores modes, buffers, `.grad`, RNG states and hooks."""
 
-    def __init__(self, model: nn.Module, inputs: dict[str, Arguments], target: Target = None) -> None:
+    def __init__(self, model: nn.Module, inputs: dict[str, Arguments], target: Target) -> None:
         self.model, self.inputs, self.target = unwrap(model), inputs, target
         self._rows: dict[str, list[ModuleRow]] = {}
         # By layer, input and whether it has gradients; the layer is None for a recording of all layers.

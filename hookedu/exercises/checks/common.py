@@ -94,7 +94,7 @@ def gives_manager(call: str) -> Check:
     )
 
 
-def handle_works(call: str, silent: Of, points: int = 1) -> Check:
+def handle_works(call: str, silent: Of) -> Check:
     """Require that `call` returns a handle, and that after its remove() the hook is silent.
 
     Observes `handle`, the returned value. `silent` tells from the observations whether the hook stayed silent.
@@ -102,7 +102,7 @@ def handle_works(call: str, silent: Of, points: int = 1) -> Check:
     return Check(
         "handle",
         ok=lambda saw, key: saw.handle == HANDLE and silent(saw, key),
-        points=points,
+        points=1,
         given=f"handle = {call}",
         expected=Say("the_handle"),
         got=[
@@ -118,9 +118,9 @@ def none_left(given: str, mistake: str, id: str = "left", observed: str = "left"
     return equals(id, lambda key: 0, {mistake: True}, observed, "hooks_left", given=given)
 
 
-def all_detached(given: str, mistake: str = "attached") -> Check:
+def all_detached(given: str) -> Check:
     """Require that what was kept holds no graph; observes `attached`, the number of tensors that do."""
-    return equals("detached", lambda key: 0, {mistake: True}, "attached", "still_attached", given=given)
+    return equals("detached", lambda key: 0, {"attached": True}, "attached", "still_attached", given=given)
 
 
 def must_be(

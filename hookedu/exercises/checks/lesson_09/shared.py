@@ -54,6 +54,6 @@ def show_with_dtype(value: Any, found: Any, wanted: Any) -> str:
     return f"{show(value)}, {value.dtype}" if differs_in_dtype(found, wanted) else show(value)
 
 
-def first_wrong(found: Mapping, wanted: Mapping, equal: Callable[[Any, Any], bool] = same) -> Any:
+def first_wrong(found: Mapping, wanted: Mapping, equal: Callable[[Any, Any], bool]) -> Any:
     """Return the first key with another value than is wanted, or the first of all: all values would fill a page."""
     return next((k for k in wanted if not equal(found.get(k), wanted[k])), next(iter(wanted)))

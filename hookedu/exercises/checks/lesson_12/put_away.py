@@ -105,8 +105,8 @@ EXERCISE = Exercise(
             want=lambda key: key.puts,
             points=2,
             essential=True,
-            expected=[Say("not_yet", when=_on_at_once), *put_line("times", 1)],
-            got=[Say("there_before", when=_on_at_once), *put_line("times", 2)],
+            expected=[Say("not_yet", when=_on_at_once), *put_line(1)],
+            got=[Say("there_before", when=_on_at_once), *put_line(2)],
             mistakes={
                 "on_at_once": _on_at_once,
                 "one_for_all": _on_the_other("put"),

@@ -52,11 +52,11 @@ def _first_difference(saw: Saw, key: Any) -> tuple[str, int, int] | None:
     return (differ[0], want[differ[0]], got[differ[0]]) if differ else None
 
 
-def put_line(id: str, place: int) -> list[str | Of | Say]:
+def put_line(place: int) -> list[str | Of | Say]:
     """Return a line that says how often a tensor was put away, or, if that is right, the values."""
     return [
         Say(
-            id,
+            "times",
             when=_first_difference,
             tensor=lambda saw, key: (_first_difference(saw, key) or ("",))[0],
             times=lambda saw, key: (_first_difference(saw, key) or ("", 0, 0))[place],

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 
 from hookedu.exercises.checks.forward_hooks import CALLS_NOW, WRONG_ARGUMENTS
-from hookedu.exercises.checks.lesson_14.patching import RAISES, Streams, clean_after_error, untouched
+from hookedu.exercises.checks.lesson_14.patching import CLEAN_AFTER_ERROR, RAISES, UNTOUCHED, Streams
 from hookedu.exercises.checks.lesson_14.shared import first_difference, near
 from hookedu.exercises.criteria import Check, Of, Say
 from hookedu.exercises.exercise import Exercise
@@ -150,8 +150,8 @@ EXERCISE = Exercise(
             }
             | {id: _gives(logits) for id, logits in _LIKELY.items()},
         ),
-        untouched(1, lambda saw, key: key.call),
-        clean_after_error(1, lambda saw, key: key.call),
+        UNTOUCHED,
+        CLEAN_AFTER_ERROR,
     ],
     raises=RAISES | CALLS_NOW | WRONG_ARGUMENTS,
 )

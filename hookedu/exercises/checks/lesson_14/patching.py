@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from hookedu.exercises.criteria import Check, Of, Say
+from hookedu.exercises.criteria import Check, Say
 from hookedu.exercises.observation import show_kind
 from hookedu.exercises.probes.lesson_14.patching import make_mixed
 from hookedu.exercises.probes.lesson_14.shared import Sizes
@@ -169,36 +169,39 @@ class Streams:
         return (added if name == "attention" else block.mlp(block.norm2(middle))), middle
 
 
-def untouched(points: int, given: Any) -> Check:
-    """Require that what somebody else's hook kept of the blocks has not changed; observes `spoilt`."""
-    return Check(
-        "others",
-        "spoilt",
-        want=lambda key: 0,
-        points=points,
-        given=Say("kept_outputs", given=given),
-        expected=Say("spoilt_outputs", n=0),
-        got=Say("spoilt_outputs", n=lambda saw, key: saw.spoilt),
-        mistakes={"in_place": True},
-    )
+def _left_by_error(saw: Any, key: Any) -> bool:
+    """Check whether hooks are left by a call that fails; of those that every call leaves, the check of conduct says so."""
+    return saw.left == 0 and saw.left_after_error > 0
 
 
-def clean_after_error(points: int, given: Any) -> Check:
-    """Require that a call that fails leaves no hook, and that the exception comes through; for `probes` `after_error`."""
-    # Where hooks are left by every call, the check of conduct says so.
-    leaves: Of = lambda saw, key: saw.left == 0 and saw.left_after_error > 0  # noqa: E731
-    return Check(
-        "after_error",
-        ok=lambda saw, key: not leaves(saw, key) and not saw.swallowed,
-        points=points,
-        given=[Say("interrupted", when=leaves, given=given), Say("fails", given=given)],
-        expected=[Say("hooks_left", when=leaves, value=0), Say("comes_through")],
-        got=[
-            Say("hooks_left", when=leaves, value=lambda saw, key: saw.left_after_error),
-            Say("returns_all_the_same"),
-        ],
-        mistakes={"left_after_error": leaves, "swallows_error": lambda saw, key: saw.swallowed},
-    )
+def _call(saw: Any, key: Any) -> Any:
+    return key.call
+
+
+# What somebody else's hook kept of the blocks has not changed; observes `spoilt`.
+UNTOUCHED = Check(
+    "others",
+    "spoilt",
+    want=lambda key: 0,
+    points=1,
+    given=Say("kept_outputs", given=_call),
+    expected=Say("spoilt_outputs", n=0),
+    got=Say("spoilt_outputs", n=lambda saw, key: saw.spoilt),
+    mistakes={"in_place": True},
+)
+# A call that fails leaves no hook, and the exception comes through; for `probes` `after_error`.
+CLEAN_AFTER_ERROR = Check(
+    "after_error",
+    ok=lambda saw, key: not _left_by_error(saw, key) and not saw.swallowed,
+    points=1,
+    given=[Say("interrupted", when=_left_by_error, given=_call), Say("fails", given=_call)],
+    expected=[Say("hooks_left", when=_left_by_error, value=0), Say("comes_through")],
+    got=[
+        Say("hooks_left", when=_left_by_error, value=lambda saw, key: saw.left_after_error),
+        Say("returns_all_the_same"),
+    ],
+    mistakes={"left_after_error": _left_by_error, "swallows_error": lambda saw, key: saw.swallowed},
+)
 
 
 def shares_line(name: str) -> Any:

@@ -8,13 +8,13 @@ import torch
 
 from hookedu.exercises.checks.forward_hooks import CALLS_NOW, WRONG_ARGUMENTS
 from hookedu.exercises.checks.lesson_14.patching import (
+    CLEAN_AFTER_ERROR,
     RAISES,
+    UNTOUCHED,
     At,
     Streams,
-    clean_after_error,
     near_shares,
     shares_line,
-    untouched,
 )
 from hookedu.exercises.criteria import Check, Of, Say
 from hookedu.exercises.exercise import Exercise
@@ -258,8 +258,8 @@ EXERCISE = Exercise(
             got=Say("reads"),
             mistakes={"reads_again": True},
         ),
-        untouched(1, lambda saw, key: key.call),
-        clean_after_error(1, lambda saw, key: key.call),
+        UNTOUCHED,
+        CLEAN_AFTER_ERROR,
     ],
     raises=RAISES | CALLS_NOW | WRONG_ARGUMENTS | {"not_finite": r"^ZeroDivisionError"},
 )

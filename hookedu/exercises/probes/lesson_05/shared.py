@@ -19,8 +19,7 @@ _TEXT = "out of memory"
 class Failing:
     """The `forward` of a broken layer: it raises an exception of the type `error`, which may change."""
 
-    def __init__(self, error: type[BaseException] = Interruption) -> None:
-        self.error = error
+    error: type[BaseException] = Interruption
 
     def __call__(self, *args: Any) -> NoReturn:
         raise self.error(_TEXT)

@@ -24,7 +24,7 @@ class Sizes(NamedTuple):
         return f"StoryModel(width={self.width}, depth={self.depth}, heads={self.heads})"
 
 
-def draw_sizes(rng: random.Random, depths: tuple[int, ...] = (2, 3)) -> Sizes:
+def draw_sizes(rng: random.Random, depths: tuple[int, ...]) -> Sizes:
     """Return random sizes, with one of these numbers of blocks."""
     width, heads = rng.choice([(8, 1), (8, 2), (12, 2), (12, 3)])
     return Sizes(rng.getrandbits(32), width, rng.choice(depths), heads)
