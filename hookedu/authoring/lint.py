@@ -24,6 +24,9 @@ MAX_EXERCISE_LINES = 90  # with the solution, which learners do not see before t
 _SECTION = re.compile(r"^## (\d+)\.(\d+) ", re.MULTILINE)
 _DIFFICULTY = re.compile(r"^●{1,5} · \d+ min$", re.MULTILINE)
 _BOX = "**常见错误 · Common mistake**"
+_CODE_LINES = Text(zh="行代码", en="lines of code")
+_CHARACTERS = Text(zh="个汉字", en="Chinese characters")
+_WORDS = Text(zh="个英文词", en="English words")
 
 
 def problems(lesson: Lesson, cells: list[Cell]) -> list[Problem]:
@@ -63,24 +66,18 @@ def _length(lesson: Lesson, cells: list[Cell]) -> bilingual.Found:
             ).format(n=count, of=MAX_CELLS),
         )
     for cell in cells:
-        counts = (
-            (
-                len(cell.text.splitlines()),
-                MAX_EXERCISE_LINES if cell.exercise else MAX_CODE_LINES,
-                "lines of code",
-            )
-            if cell.is_code
-            else (bilingual.count_characters(cell.prose("zh")), MAX_CHARACTERS, "Chinese characters"),
-            (0, 0, "")
-            if cell.is_code
-            else (bilingual.count_words(cell.prose("en")), MAX_WORDS, "English words"),
-        )
+        if cell.is_code:
+            most = MAX_EXERCISE_LINES if cell.exercise else MAX_CODE_LINES
+            counts = [(len(cell.text.splitlines()), most, _CODE_LINES)]
+        else:
+            zh, en = bilingual.count_characters(cell.prose("zh")), bilingual.count_words(cell.prose("en"))
+            counts = [(zh, MAX_CHARACTERS, _CHARACTERS), (en, MAX_WORDS, _WORDS)]
         for count, limit, unit in counts:
             if count > limit:
                 yield (
                     cell.line,
                     Text(
-                        zh="太长：{n}（{unit}），最多 {of}；请缩短，或分成两个单元格。",
+                        zh="太长：{n} {unit}，最多 {of}；请缩短，或分成两个单元格。",
                         en="Too long: {n} {unit}, {of} at most; shorten it or split the cell.",
                     ).format(n=count, of=limit, unit=unit),
                 )

@@ -111,13 +111,16 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_a_broken_rule_is_heard(clone, name):
+def test_a_broken_rule_is_reported(clone, name):
     old, new, says = BROKEN[name]
     clone.replace(SOURCE, old, new)
     lesson = clone.lesson("02")
-    found = [str(p.text) for p in lint.problems(lesson, source.read(lesson))]
+    problems = lint.problems(lesson, source.read(lesson))
+    found = [str(p.text) for p in problems]
     assert any(says in problem for problem in found), found
     assert all(problem.startswith(f"{SOURCE}:") for problem in found)
+    chinese = [re.sub("`.*?`|「.*?」", "", p.says.zh) for p in problems]
+    assert not [text for text in chinese if re.search("[a-z] [a-z]", text)], "English in the Chinese message"
 
 
 def test_guesses_do_not_count_as_cells(clone):
