@@ -97,7 +97,7 @@ def grade_command(
     jobs: Annotated[
         int | None,
         typer.Option(
-            min=1, max=_MOST_JOBS, help="同时评几份，默认每核一份 · at once; default: one a processor"
+            min=1, max=_MOST_JOBS, help="同时评几份，默认每核一份 · at once; default: one per processor"
         ),
     ] = None,
     time_limit: Annotated[

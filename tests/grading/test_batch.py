@@ -590,6 +590,22 @@ def test_a_setup_that_fails_is_our_fault():
     assert len(warm) == 1, "the warm process outlives the thread that started it"
 
 
+@pytest.mark.parametrize(
+    ("setup", "limits", "zh", "en"),
+    [
+        ("import os; os._exit(3)", Limits(), "退出码 3", "exit code 3"),
+        ("import time; time.sleep(60)", Limits(startup=0.5), "0.5 秒", "0.5 seconds"),
+    ],
+    ids=["exits", "waits"],
+)
+def test_a_process_that_does_not_start_is_reported_in_both_languages(setup, limits, zh, en):
+    plan = Plan((Step("def watch(y, seen): pass", ("02.1",)),), ())
+    with contextlib.closing(Sandbox(True, 120)) as sandbox:
+        ran = run(plan, (setup,), {"02.1": 1}, limits, sandbox, threading.Event())
+    assert ran.status is Status.GRADER_ERROR
+    assert zh in ran.notes[0].zh and en in ran.notes[0].en and en not in ran.notes[0].zh
+
+
 def test_what_the_warm_process_started_ends_with_it():
     plan = Plan((Step("while True: pass", ("02.1",)),), ())
     with contextlib.closing(Sandbox(True, 120)) as sandbox, ThreadPoolExecutor(1) as pool:

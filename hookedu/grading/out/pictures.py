@@ -15,6 +15,7 @@ from matplotlib.ticker import MaxNLocator
 
 from hookedu.exercises.exercise import Outcome
 from hookedu.grading.rows import LOST
+from hookedu.language import Text, in_both
 
 WIDTH = 4.6  # inches; the text is still 8 points high on a phone
 _INK = "#010203"  # placeholder, replaced by the page's text colour
@@ -45,7 +46,7 @@ def outcomes(exercises: Sequence[str], counts: Sequence[dict[str, int]]) -> Mark
     axes.set_xlabel("students")
     if axes.patches:
         figure.legend(loc="outside upper center", ncols=3, frameon=False, fontsize=8, labelcolor=_INK)
-    return _svg(figure, "outcomes", "Outcomes of every exercise")
+    return _svg(figure, "outcomes", Text(zh="每个练习的结果", en="Outcomes of every exercise"))
 
 
 def mistakes(names: Sequence[str], counts: Sequence[int]) -> Markup:
@@ -57,7 +58,7 @@ def mistakes(names: Sequence[str], counts: Sequence[int]) -> Markup:
     _whole(axes.xaxis)
     axes.margins(x=0.1)
     axes.set_xlabel("students")
-    return _svg(figure, "mistakes", "Mistakes by frequency")
+    return _svg(figure, "mistakes", Text(zh="各种错误的人数", en="Mistakes by frequency"))
 
 
 def seconds(values: Sequence[float]) -> Markup:
@@ -67,7 +68,7 @@ def seconds(values: Sequence[float]) -> Markup:
     _whole(axes.yaxis)
     axes.set_xlabel("seconds per submission")
     axes.set_ylabel("submissions")
-    return _svg(figure, "seconds", "Seconds a submission")
+    return _svg(figure, "seconds", Text(zh="每份提交的秒数", en="Seconds per submission"))
 
 
 def _figure(height: float):
@@ -87,7 +88,7 @@ def _whole(axis) -> None:
     axis.set_major_locator(MaxNLocator(integer=True, nbins=6))
 
 
-def _svg(figure: Figure, name: str, label: str) -> Markup:
+def _svg(figure: Figure, name: str, label: Text) -> Markup:
     out = io.StringIO()
     # Text stays text instead of becoming paths, and two runs give the same bytes.
     with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": name}):
@@ -98,4 +99,4 @@ def _svg(figure: Figure, name: str, label: str) -> Markup:
     for side in ("width", "height"):  # the page's style sheet sets the size
         svg = re.sub(rf'(<svg[^>]*?) {side}="[^"]*"', r"\1", svg, count=1)
     svg = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{name}-", svg)  # unique ids within the page
-    return Markup(svg.replace("<svg", f'<svg role="img" aria-label="{label}"', 1))
+    return Markup(svg.replace("<svg", f'<svg role="img" aria-label="{in_both(label)}"', 1))

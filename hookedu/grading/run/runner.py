@@ -42,9 +42,8 @@ _ANSWER = 30.0  # seconds in which the warm process says how long a submission h
 
 _TIMEOUT = Text(zh="{limit:g} 秒后被终止", en="ended after {limit:g} seconds")
 _MEMORY = Text(zh="超出内存上限（{mib} MiB）", en="over the memory limit ({mib} MiB)")
-_EXIT = Text(
-    zh="进程自己提前结束了（退出码 {code}）", en="the process ended itself too early (exit code {code})"
-)
+_CODE = Text(zh="退出码 {code}", en="exit code {code}")
+_EXIT = Text(zh="进程自己提前结束了（{code}）", en="the process ended itself too early ({code})")
 _SIGNAL = Text(zh="进程被信号 {name} 终止", en="the process was ended by signal {name}")
 _CLOSED = Text(zh="进程关闭了传结果的通道", en="the process closed the channel for its results")
 _FORGED = Text(zh="结果不是评分程序写的：{error}", en="its results were not written by the grader: {error}")
@@ -62,6 +61,7 @@ _START = Text(
     zh="评分进程没能启动，与这份作业无关：{error}",
     en="the grading process did not start, through no fault of the submission: {error}",
 )
+_NOT_READY = Text(zh="{limit:g} 秒内没有准备好", en="not ready after {limit:g} seconds")
 
 
 @dataclass
@@ -336,7 +336,8 @@ def _listen(launched: Launched, script: _Transcript, limits: Limits, stop: threa
             if clock.over():
                 if clock.started:
                     return script.run.ended(Status.TIMEOUT, _TIMEOUT.format(limit=limits.seconds))
-                return script.run.ended(Status.GRADER_ERROR, _START.format(error="timeout"))
+                late = _NOT_READY.format(limit=limits.startup)
+                return script.run.ended(Status.GRADER_ERROR, _START.format(error=late))
 
 
 def _how_it_ended(end: dict[str, Any], out_of_memory: bool, script: _Transcript, limits: Limits) -> Run:
@@ -344,9 +345,10 @@ def _how_it_ended(end: dict[str, Any], out_of_memory: bool, script: _Transcript,
         return _finished(script, limits)
     # No report: the warm process or the keeper was killed from outside.
     code = end.get("code", -signal.SIGKILL)
+    exited = _CODE.format(code=code)
     if not script.ready:
-        why = script.failed.strip().rsplit("\n", 1)[-1] or end.get("failed") or f"exit code {code}"
-        return script.run.ended(Status.GRADER_ERROR, _START.format(error=clean(why)[:300]))
+        why = clean(script.failed.strip().rsplit("\n", 1)[-1] or end.get("failed", ""))[:300]
+        return script.run.ended(Status.GRADER_ERROR, _START.format(error=why or exited))
     if code == MEMORY_GONE or out_of_memory:
         return script.run.ended(Status.OUT_OF_MEMORY, _MEMORY.format(mib=limits.memory))
     if code == -signal.SIGXCPU:
@@ -354,7 +356,7 @@ def _how_it_ended(end: dict[str, Any], out_of_memory: bool, script: _Transcript,
     if code < 0:
         names = {number.value: number.name for number in signal.Signals}
         return script.run.ended(Status.KILLED, _SIGNAL.format(name=names.get(-code, -code)))
-    return script.run.ended(Status.KILLED, _EXIT.format(code=code))
+    return script.run.ended(Status.KILLED, _EXIT.format(code=exited))
 
 
 def _finished(script: _Transcript, limits: Limits) -> Run:
