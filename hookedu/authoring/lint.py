@@ -5,6 +5,7 @@ that an exercise can be answered, stripped of its answer and graded, and that a 
 it announces.
 """
 
+import itertools
 import re
 from pathlib import Path
 
@@ -58,11 +59,19 @@ def _in_order(file: str, found: list[tuple[int, Text]]) -> list[Problem]:
 def _length(lesson: Lesson, cells: list[Cell]) -> bilingual.Found:
     count = len(cells) + 1 - sum(cell.guess is not None for cell in cells)  # guesses are no reading
     if count > MAX_CELLS:
+        lines = ", ".join(str(line) for line in _merging_into_the_one_before(cells))
         yield (
             cells[-1].line,
             Text(
-                zh="这一课有 {n} 个单元格，最多 {of} 个；请合并或删去一些。",
-                en="This lesson has {n} cells, {of} at most; merge or drop some.",
+                zh="这一课有 {n} 个单元格，最多 {of} 个；请合并或删去一些。和前一个单元格合并以后仍不太长的，从这些行开始：{lines}。",
+                en="This lesson has {n} cells, {of} at most; merge or drop some. Those that could be merged with the cell "
+                "before and would still not be too long begin at these lines: {lines}.",
+            ).format(n=count, of=MAX_CELLS, lines=lines)
+            if lines
+            else Text(
+                zh="这一课有 {n} 个单元格，最多 {of} 个；任何两个相邻的单元格合并起来都会太长：请先缩短，删去一些，或换一课来加。",
+                en="This lesson has {n} cells, {of} at most, and any two neighbours would be too long as one: shorten some "
+                "first, drop some, or add to another lesson.",
             ).format(n=count, of=MAX_CELLS),
         )
     for cell in cells:
@@ -81,6 +90,18 @@ def _length(lesson: Lesson, cells: list[Cell]) -> bilingual.Found:
                         en="Too long: {n} {unit}, {of} at most; shorten it or split the cell.",
                     ).format(n=count, of=limit, unit=unit),
                 )
+
+
+def _merging_into_the_one_before(cells: list[Cell]) -> list[int]:
+    """Return the lines of the cells of prose that follow one of prose, and with it are no longer than a cell may be."""
+    return [
+        cell.line
+        for before, cell in itertools.pairwise(cells)
+        if not before.is_code
+        and not cell.is_code
+        and sum(bilingual.count_characters(one.prose("zh")) for one in (before, cell)) <= MAX_CHARACTERS
+        and sum(bilingual.count_words(one.prose("en")) for one in (before, cell)) <= MAX_WORDS
+    ]
 
 
 def _columns(lesson: Lesson, cells: list[Cell]) -> bilingual.Found:

@@ -110,6 +110,21 @@ BROKEN = {
 }
 
 
+def test_too_many_cells_name_those_that_could_be_merged(clone):
+    clone.replace(SOURCE, '# %% tags=["F5"]', "# %%\n1\n\n" * 29 + '# %% tags=["F5"]')
+    lesson = clone.lesson("02")
+    cells = source.read(lesson)
+    lines = [cell.line for cell in cells if cell.text.startswith(("## 2.4 ", "## 2.13 "))]
+    assert len(lines) == 2
+    (problem,) = lint.problems(lesson, cells)
+    named = [int(n) for n in re.findall(r"\d+", problem.says.en.partition("begin at these lines:")[2])]
+    assert set(lines) <= set(named) and not {cell.line for cell in cells if cell.is_code} & {*named}
+    kept = [
+        cell for cell in cells if cell.line not in named
+    ]  # those that are left have no neighbour to merge with
+    assert any("any two neighbours would be too long" in str(p.text) for p in lint.problems(lesson, kept))
+
+
 @pytest.mark.parametrize("name", BROKEN)
 def test_a_broken_rule_is_reported(clone, name):
     old, new, says = BROKEN[name]
