@@ -38,6 +38,12 @@ def golden(lesson: str) -> Path:
     return Path(__file__).with_name(f"lesson_{lesson}") / "messages.txt"
 
 
+def stored(lesson: str) -> str:
+    """Return what is in the golden file; nothing if it has not been written yet."""
+    path = golden(lesson)
+    return path.read_text(encoding="utf-8") if path.exists() else ""
+
+
 def messages(lesson: str) -> str:
     """Return the messages of a lesson, as its golden file should hold them."""
     return "\n".join(message(answer, verdict(answer)) for answer in wrong(lesson))
@@ -52,7 +58,7 @@ def renew(lesson: str) -> str:
 def kept(lesson: str) -> dict[Answer, str]:
     """Return the messages in a golden file by answer; those of the same heading stand in the order of the answers."""
     found: dict[str, list[str]] = {}
-    for text in re.split(r"\n(?==== )", golden(lesson).read_text(encoding="utf-8")):
+    for text in re.split(r"\n(?==== )", stored(lesson)):
         found.setdefault(text.partition("\n")[0], []).append(text)
     rest = {head: iter(texts) for head, texts in found.items()}
     return {answer: next(rest.get(heading(answer), iter(())), "") for answer in wrong(lesson)}
@@ -109,8 +115,7 @@ if __name__ == "__main__":
     preference.language = "both"  # whatever this machine's learner chose
     try:
         for lesson in sys.argv[1:] or lessons():
-            before = golden(lesson).read_text(encoding="utf-8") if golden(lesson).exists() else ""
-            golden(lesson).write_text(as_kept(messages(lesson), before), encoding="utf-8")
+            golden(lesson).write_text(as_kept(messages(lesson), stored(lesson)), encoding="utf-8")
             print(golden(lesson))
     except CourseError as error:
         sys.exit(str(error))
