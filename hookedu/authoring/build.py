@@ -62,8 +62,8 @@ def build(
 ) -> None:
     """Build and write both notebooks of each lesson.
 
-    `on_cell(lesson, index, number of cells)` is called before each cell that is executed. With `keep_outputs` a
-    solution in which no code has changed is not run: it keeps its outputs, and `on_cell` is called for its last cell.
+    `on_cell(lesson, index, number of cells)` is called before each cell that is executed, and at the end of each lesson
+    for its last cell. With `keep_outputs` a solution in which no code has changed is not run: it keeps its outputs.
     Raises BuildError, before anything is written, if one of the lessons cannot be built.
     """
     sources = {lesson: _cells(lesson) for lesson in lessons}
@@ -73,7 +73,7 @@ def build(
         made[str(lesson.notebook)] = _as_text(for_learners)
         if not (keep_outputs and _keep_outputs(lesson, answered)):
             run(answered, lesson, on_cell)
-        elif on_cell:
+        if on_cell:
             on_cell(lesson, len(answered.cells) - 1, len(answered.cells))
         made[str(lesson.solution)] = _as_text(answered)
     for path, text in made.items():
@@ -139,6 +139,8 @@ def run(
             notebook,
             timeout=CELL_TIMEOUT,
             kernel_name="python3",
+            # Without it each kernel warns that its connection, which stays on this machine, is not encrypted.
+            extra_arguments=["--IPKernelApp.log_level=ERROR"],
             record_timing=False,
             coalesce_streams=True,  # a printed line may arrive as one message or two
             store_widget_state=False,  # has random ids and no use for a reader
