@@ -57,8 +57,9 @@ _UNUSED = Text(
     en="The code of the exercise has no such id. Is it misspelt, or no longer used?",
 )
 _UNSAID = Text(
-    zh="代码里用了这个编号，这里却没有它的文字。",
-    en="The code of the exercise uses this id, but there are no words for it here.",
+    zh="代码里用了这个编号，这里却没有它的文字。两种语言都加上，照别的样子。",
+    en="The code of the exercise uses this id, but there are no words for it here. Add them in both languages, as the "
+    "others have them.",
 )
 _TWICE = Text(zh="这个编号出现了两次。", en="This id stands here twice.")
 
