@@ -45,11 +45,11 @@ REMOVES_ITSELF: Mistakes = {"removes_itself": lambda saw, key: saw.kept < saw.ho
 class Plain:
     """The two paths as a message shows them, and the gradients without hooks, also in the other pass."""
 
-    def __init__(self, paths: Paths) -> None:
+    def __init__(self, paths: Paths, y: str = "y") -> None:
         self.k, self.w, self.other = paths.k, paths.w, paths.other
         self.x_grad, self.s_grad = paths.k * paths.w, 2 * paths.w
-        loss = "(skip + y)).sum(); loss.backward("
-        self.graph = f"skip = 2 * s; y = {paths.k:g} * x; loss = ({show(paths.w)} * {loss})"
+        loss = f"(skip + {y})).sum(); loss.backward("
+        self.graph = f"skip = 2 * s; {y} = {paths.k:g} * x; loss = ({show(paths.w)} * {loss})"
         self.both = (
             f"{self.graph[:-1]}retain_graph=True); x.grad = None; loss = ({show(paths.other)} * {loss})"
         )
