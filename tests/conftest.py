@@ -46,7 +46,7 @@ def pytest_collection_modifyitems(items) -> None:
 def pytest_collection_finish() -> None:
     """Let the garbage collector leave out what exists before the first test: 800,000 objects, 0.4 s for each collection.
 
-    Many tests collect garbage, and so does `diagnose`, which asks who refers to a tensor.
+    Many tests collect garbage, and so does `diagnose`, to find out what refers to a tensor.
     """
     gc.collect()
     gc.freeze()

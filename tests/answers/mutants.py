@@ -166,7 +166,7 @@ def tried(exercise_id: str, seeds: int = 1, sample: int | None = None) -> list[T
 
 
 def known(exercise_id: str, seeds: range) -> list[tuple[str, str, Counter[str]]]:
-    """Check the known answers to an exercise with these first seeds; return its name, what each must hear, and what it heard."""
+    """Check the known answers to an exercise with these first seeds; return for each its name, the verdict due, and how often each was given."""
     exercise = find(exercise_id)
     return [
         (
@@ -190,13 +190,13 @@ def _known_of(task: tuple[str, range]) -> tuple[str, range, list[tuple[str, str,
 
 
 def _in_processes(work: Callable[..., Any], tasks: list[Any]) -> Iterator[Any]:
-    """Yield what the tasks return, as they end. Whatever an answer does to its process, the next task does not see it."""
+    """Yield what the tasks return, as they end. Whatever an answer does to its process, the next task runs in another."""
     with multiprocessing.get_context("fork").Pool(os.cpu_count(), maxtasksperchild=1) as pool:
         yield from pool.imap_unordered(work, tasks, chunksize=1)
 
 
 def check_known(ids: list[str], seeds: range) -> int:
-    """Check the known answers to these exercises and print each that hears something else; return how often."""
+    """Check the known answers to these exercises and print each that gets another verdict than is due; return how often that is."""
     begun, flips, checks = time.monotonic(), 0, 0
     tasks = [
         (id, seeds[first : first + _SEEDS_AT_ONCE])
@@ -204,13 +204,13 @@ def check_known(ids: list[str], seeds: range) -> int:
         for first in range(0, len(seeds), _SEEDS_AT_ONCE)
     ]
     for id, part, found, taken in _in_processes(_known_of, tasks):
-        others = [(name, heard) for name, due, heard in found if set(heard) != {due}]
+        others = [(name, given) for name, due, given in found if set(given) != {due}]
         print(
             f"{id}: {len(found)} answers, first seeds {part.start} to {part.stop - 1}, {len(others)} flip, {taken:.0f} s",
             flush=True,
         )
-        for name, heard in others:
-            print(f"  flips: {name} {dict(heard)}", flush=True)
+        for name, given in others:
+            print(f"  flips: {name} {dict(given)}", flush=True)
         flips, checks = flips + len(others), checks + len(found) * len(part)
     print(f"{checks} checks, {flips} flips, {time.monotonic() - begun:.0f} s")
     return flips

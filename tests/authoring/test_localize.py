@@ -243,7 +243,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_a_broken_rule_is_heard(clone, name):
+def test_a_broken_rule_is_reported(clone, name):
     old, new, file, says = BROKEN[name]
     clone.replace(WORDS, old, new)
     lesson = clone.lesson("02")

@@ -50,7 +50,7 @@ def files(root):
         ),
     ],
 )
-def test_what_cannot_be_is_said_and_nothing_is_written(root, number, name, says):
+def test_what_cannot_be_is_reported_and_nothing_is_written(root, number, name, says):
     before = files(root)
     with pytest.raises(CourseError, match=re.escape(says)) as caught:
         new_lesson(root, number, name)

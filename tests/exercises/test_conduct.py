@@ -127,7 +127,7 @@ def breaches(*does, **allowed):
 
 
 @pytest.mark.parametrize(("kind", "does"), ONE)
-def test_each_thing_left_behind_is_told_with_its_place(kind, does):
+def test_each_thing_left_behind_is_reported_with_its_place(kind, does):
     found = breaches(does)
     assert {kind for kind, _ in found} == {kind}
     assert all(where for _, where in found)

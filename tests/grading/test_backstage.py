@@ -126,7 +126,7 @@ REACHES = {
 
 
 @pytest.mark.parametrize("cell", REACHES)
-def test_what_a_cell_reaches_for_is_told_and_undone(sandbox, cell):
+def test_what_a_cell_reaches_for_is_reported_and_undone(sandbox, cell):
     """A right answer after it is still observed as a right one."""
     done = ran(sandbox, cell)
     assert [what.split(" = ")[0] for what in done.reached] == [what.split(" = ")[0] for what in REACHES[cell]]

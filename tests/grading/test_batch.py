@@ -320,7 +320,7 @@ def test_what_the_grader_did_not_write_is_tampering(hostile, student):
 
 
 @pytest.mark.parametrize("student", ["patches-judge", "patches-probe"])
-def test_a_judge_or_a_probe_patched_in_the_worker_changes_nothing_and_is_told(hostile, student):
+def test_a_judge_or_a_probe_patched_in_the_worker_changes_nothing_and_is_reported(hostile, student):
     row = hostile[0][student]
     assert (row.status, points_of(row)) == (Status.GRADED, [0, 3, 4, 5])
     assert row.results[0].message_id == "not_registered" and "import hookedu.exercises" in row.reached
@@ -549,7 +549,7 @@ def test_a_large_class_gets_a_summary_and_who_needs_a_look(tmp_path):
     assert re.search(rf"not attempted\W+{terminal.WHOLE_TABLE + 1}\s", shown)
 
 
-def test_a_lesson_that_is_not_built_is_said(stubs, tmp_path, monkeypatch):
+def test_a_lesson_that_is_not_built_is_reported(stubs, tmp_path, monkeypatch):
     elsewhere = [dataclasses.replace(lesson, root=tmp_path) for lesson in catalog.lessons()]
     monkeypatch.setattr(catalog, "lessons", lambda: elsewhere)
     with pytest.raises(CourseError, match="hookedu build"):

@@ -126,7 +126,7 @@ def test_a_library_beside_the_expected_one_is_refused(packages, monkeypatch):
 
 
 @bundled_only
-def test_a_file_that_may_not_be_run_is_said_so(packages, monkeypatch):
+def test_a_file_that_may_not_be_run_is_reported(packages, monkeypatch):
     monkeypatch.setenv("PATH", "")
     (packages / BWRAP).chmod(0o644)
     with pytest.raises(CourseError, match="cannot be run"):

@@ -64,7 +64,7 @@ def rows_of(out):
         return []
 
 
-def test_a_scheduler_that_does_not_answer_is_said(tmp_path, monkeypatch):
+def test_a_scheduler_that_does_not_answer_is_reported(tmp_path, monkeypatch):
     make_class(tmp_path / "class", 2)
     monkeypatch.setattr("hookedu.grading.run.cluster._PATIENCE", 1.0)
     with socket.create_server(("127.0.0.1", 0)) as server:
@@ -75,7 +75,7 @@ def test_a_scheduler_that_does_not_answer_is_said(tmp_path, monkeypatch):
     assert "连不上" in caught.value.says[0].zh and "\n" not in caught.value.says[0].en
 
 
-def test_a_cluster_without_workers_is_said(tmp_path, monkeypatch):
+def test_a_cluster_without_workers_is_reported(tmp_path, monkeypatch):
     make_class(tmp_path / "class", 2)
     monkeypatch.setattr("hookedu.grading.run.cluster._PATIENCE", 1.0)
     with (

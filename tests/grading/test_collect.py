@@ -87,7 +87,7 @@ def test_a_student_without_a_notebook_is_a_row_that_says_what_was_found(tmp_path
         assert (caught.value.says.en, caught.value.status) == (said, Status.NO_NOTEBOOK)
 
 
-def test_nothing_to_grade_is_said(tmp_path):
+def test_nothing_to_grade_is_reported(tmp_path):
     (tmp_path / "text.zip").write_text("no zip")
     zip_of(tmp_path / "empty.zip", [])
     folder_of(tmp_path / "loose", ["x.ipynb"])
@@ -102,7 +102,7 @@ def test_nothing_to_grade_is_said(tmp_path):
         assert said in caught.value.says[0].en and name in caught.value.says[0].zh
 
 
-def test_a_folder_that_cannot_be_opened_is_said(tmp_path):
+def test_a_folder_that_cannot_be_opened_is_reported(tmp_path):
     with pytest.raises(filing.OutOfReach, match="cannot be opened: File name too long"):
         collect(tmp_path / ("x" * 300))
     (tmp_path / "gone").mkdir()  # a share that drops out after it was looked at

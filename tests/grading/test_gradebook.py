@@ -107,7 +107,7 @@ def test_last_is_what_lies_there_now_even_where_its_time_is_older(book):
     assert counting(book).points == 1 and book.remarks({}) == [], "one file: nothing to choose"
 
 
-def test_a_folder_with_a_new_name_is_told_with_what_stays_behind(book):
+def test_a_folder_with_a_new_name_is_reported_with_what_stays_behind(book):
     for student, sha in (("bob", "b"), ("bobby", "b"), ("ann", "a"), ("eve", "a")):
         book.save(row(student, sha=sha))
     for student in ("carl", "carla"):  # neither has answered anything
@@ -131,7 +131,7 @@ def test_a_defect_of_the_grader_takes_no_grade_away(book):
     assert (counting(book).points, counting(book).row.attempt) == (2, 2)
 
 
-def test_a_lesson_that_changed_is_said_once_with_the_remedy(book):
+def test_a_lesson_that_changed_is_reported_once_with_the_remedy(book):
     for student in ("ann", "bob"):
         book.save(row(student, course="old"))
     book.save(row("eve", course="new"))
@@ -244,7 +244,7 @@ def test_of_two_at_the_same_time_the_better_counts_and_a_later_fraction_of_a_sec
         (None, [], ["10%/day"], "needs a due date"),
     ],
 )
-def test_a_rule_that_cannot_be_is_said_and_changes_nothing(book, attempt, due, late, says):
+def test_a_rule_that_cannot_be_is_reported_and_changes_nothing(book, attempt, due, late, says):
     with pytest.raises(CourseError, match=says):
         book.change_rules(Rules.of_options(attempt, due, late))
     assert book.rules().texts == {}
@@ -419,7 +419,7 @@ def test_there_is_no_gradebook_to_report_on(tmp_path):
     assert not (tmp_path / "nowhere").exists()
 
 
-def test_grades_csv_has_a_row_an_attempt_and_says_which_counts(book):
+def test_grades_csv_has_one_row_per_attempt_and_marks_the_one_that_counts(book):
     for sha in "ab":
         book.save(row("=ann", sha=sha, hours=1))
     book.adjust("=ann", "02.2", 2, "on paper")

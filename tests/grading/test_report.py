@@ -122,7 +122,7 @@ def test_a_page_for_everybody_and_none_outside_its_folder(graded):
     }
 
 
-def test_two_files_for_one_lesson_are_two_attempts_and_it_is_said(graded):
+def test_two_files_for_one_lesson_are_two_attempts_and_it_is_reported(graded):
     _, out = graded
     shown = (out.parent / "shown").read_text(encoding="utf-8")
     assert "(ann; 1 in all)" in shown and "--attempt last" in shown and "hookedu report" in shown
@@ -130,7 +130,7 @@ def test_two_files_for_one_lesson_are_two_attempts_and_it_is_said(graded):
     assert "2 attempts" in text and "ann/02 first try.ipynb" in text and "15 / 15" in text
 
 
-def test_a_file_in_the_way_is_said_and_costs_no_grade(graded, tmp_path):
+def test_a_file_in_the_way_is_reported_and_costs_no_grade(graded, tmp_path):
     shutil.copy(graded[1] / "grades.db", tmp_path)
     (tmp_path / "feedback").write_text("in the way")
     with contextlib.closing(Gradebook(tmp_path)) as book:
@@ -348,7 +348,7 @@ def test_a_verdict_repeats_from_its_seed_with_observations_against_expectations(
         ("ann/02.9", "no exercise `02.9`"),
     ],
 )
-def test_what_cannot_be_explained_is_said(graded, who, says):
+def test_what_cannot_be_explained_is_reported(graded, who, says):
     with pytest.raises(CourseError, match=re.escape(says)):
         explained(who, *graded)
 

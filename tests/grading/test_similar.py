@@ -402,7 +402,7 @@ def test_what_is_kept_of_a_submission_is_bounded():
     assert [source for source, _ in written.cells] == ["short", long] and written.left_out == 2
 
 
-def test_a_grade_of_an_earlier_version_is_said_to_be_unknown(book):
+def test_a_grade_of_an_earlier_version_is_reported_to_be_unknown(book):
     hand_in(book, "ann", OWN_WAY)
     book.save(Row("bob/02.ipynb", "bob", "02", "hash", Status.GRADED))
     book.save(Row("cem/02.ipynb", "cem", "02", "hash", Status.UNREADABLE))

@@ -343,7 +343,7 @@ class TestCase34WhatCannotBeCopiedOrWalked:
         gc.collect()
         assert not released and buffer.memory is None
 
-    def test_what_could_not_be_copied_is_told(self):
+    def test_what_could_not_be_copied_is_reported(self):
         model = nn.Sequential(Passes())
         with record(model, "0") as rec:
             model(Uncopyable())

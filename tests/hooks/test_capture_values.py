@@ -128,7 +128,7 @@ def test_a_caller_s_deque_and_slots_stay_as_they_are():
         lambda tensor: ValueError(tensor),
     ],
 )
-def test_of_what_is_not_gone_into_it_is_told(make):
+def test_of_what_is_not_gone_into_it_is_reported(make):
     model, value = nn.Sequential(Passes()), make(torch.ones(2))
     with record(model, "0") as rec:
         assert model(value) is value

@@ -282,14 +282,14 @@ class TestOverwritten:
         model[1].register_forward_pre_hook(hook)
         assert "overwritten" in faults(model, images()) and not _stores
 
-    def test_only_the_hook_before_the_change_is_blamed(self):
+    def test_only_the_hook_before_the_change_is_reported(self):
         model, store = conv_relu(inplace=True), Store()
         model[1].register_forward_hook(store.keep_detached)
         model[0].register_forward_hook(store.keep_detached)
         (finding,) = [f for f in diagnose(model, images()) if f.id == "overwritten"]
         assert finding.hook.path == "0" and finding.hooks == (finding.hook,)
 
-    def test_only_the_hook_that_keeps_is_blamed(self):
+    def test_only_the_hook_that_keeps_is_reported(self):
         model, store = conv_relu(inplace=True), Store()
         for hook in (silent, same, store.keep_detached, also_silent):
             model[0].register_forward_hook(hook)
@@ -648,7 +648,7 @@ class TestManyHooks:
         model[1].register_forward_pre_hook(lambda m, i: None)
         assert faults(model) == ["blocks_pickling"] * 3
 
-    def test_attention_that_never_calls_its_projection_is_said_once(self):
+    def test_attention_that_never_calls_its_projection_is_reported_once(self):
         layer = nn.TransformerEncoderLayer(4, 2, 8, batch_first=True)
         model = nn.TransformerEncoder(layer, 3, enable_nested_tensor=False)
         for block in model.layers:
@@ -755,7 +755,7 @@ class TestNothingIsChanged:
             model(images())
         assert [call.number for call in rec["0"].calls] == [0, 1]
 
-    def test_what_cannot_be_put_back_is_said(self):
+    def test_what_cannot_be_put_back_is_reported(self):
         numbers = iter(range(100))
         model = conv_relu()
         model[0].register_forward_hook(lambda m, i, o: (next(numbers), None)[1])
@@ -786,7 +786,7 @@ class TestNothingIsChanged:
         steering.sum().backward()
 
 
-def test_a_backward_pass_that_raises_is_said_and_not_raised():
+def test_a_backward_pass_that_raises_is_reported_and_not_raised():
     class Refused(nn.Module):
         def __init__(self):
             super().__init__()
@@ -817,7 +817,7 @@ def test_what_a_backward_pass_raised_is_quoted_as_code():
     assert note.en.endswith("`ValueError: got **a** of 'f' <object>`")
 
 
-def test_every_fault_is_said_in_both_languages_and_briefly():
+def test_every_fault_is_reported_in_both_languages_and_briefly():
     for id, fault in FAULTS.items():
         for text in (fault.title, fault.says):
             assert text.zh and text.en and "{hook}" in text.zh and "{hook}" in text.en, id

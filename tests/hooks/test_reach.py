@@ -161,13 +161,13 @@ class Numbered(nn.Linear):
         return super().forward(x)
 
 
-def test_what_cannot_be_put_back_is_said():
+def test_what_cannot_be_put_back_is_reported():
     note = timeline(Numbered(), torch.ones(1, 2)).note
     assert note is not None and note.en.endswith("if the run has changed it: count")
     assert timeline(nn.Linear(2, 2), torch.ones(1, 2)).note is None
 
 
-def test_an_object_that_refuses_is_said_and_does_not_raise():
+def test_an_object_that_refuses_is_reported_and_does_not_raise():
     class Sealed:
         __slots__ = ("count",)
 

@@ -122,7 +122,7 @@ def test_an_in_place_model_goes_without_module_backward_hooks_and_says_so():
     assert timeline(conv_relu(inplace=False), images()).note is None
 
 
-def test_what_is_missing_for_two_reasons_is_said_of_both():
+def test_what_is_missing_for_two_reasons_is_reported_of_both():
     with warnings.catch_warnings(action="ignore"):  # torch.jit is deprecated
         model = nn.Sequential(conv_relu(inplace=True), torch.jit.script(nn.Flatten()))
     note = timeline(model, images()).note

@@ -46,7 +46,7 @@ def program(folder, text):
     return (SIGN + ALL_HERE).format(str(folder), str(folder)) + text
 
 
-def test_each_rank_knows_its_place_and_is_heard(tmp_path):
+def test_each_rank_has_its_number_and_its_output_is_returned(tmp_path):
     script = program(tmp_path, "print('rank', rank, 'of', sys.argv[2], 'à 进程')\nprint(sys.argv[3][:8])")
     assert run_ranks(script, 3) == [f"rank {i} of 3 à 进程\nfile:///\n" for i in range(3)]
     assert not living(tmp_path)

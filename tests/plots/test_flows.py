@@ -88,7 +88,7 @@ def test_a_hook_on_a_leaf_may_change_the_sum_but_not_what_arrived():
     assert told("y > h, y > k, h > x, k > x", {"x": x, "h": h, "k": k, "y": y})["h > x"] == 3.0
 
 
-def test_after_a_second_pass_the_sums_contradict_and_nothing_is_told():
+def test_after_a_second_pass_the_sums_contradict_and_nothing_is_reported():
     tensors = two_paths(retain_graph=True)
     tensors["y"].backward(retain_graph=True)
     assert told(FORK, tensors) == {}

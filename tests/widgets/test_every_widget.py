@@ -64,7 +64,7 @@ def test_a_closed_widget_refuses_what_it_is_asked_for_in_words():
         flow.hooks = {"x": "double"}
 
 
-def test_a_layer_that_was_shown_and_is_gone_is_said_in_words():
+def test_a_layer_that_was_shown_and_is_gone_is_reported_in_words():
     model = conv_relu()
     picker = LayerPicker(model, images())
     picker.value = last = list(dict(model.named_children()))[-1]

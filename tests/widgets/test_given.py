@@ -145,7 +145,7 @@ FITS = {
 
 
 @pytest.mark.parametrize("case", FITS)
-def test_a_target_that_does_not_fit_the_output_is_said_in_the_widget(case):
+def test_a_target_that_does_not_fit_the_output_is_reported_in_the_widget(case):
     make, *said = FITS[case]
     for language in ("zh", "en"):
         preference.language = language

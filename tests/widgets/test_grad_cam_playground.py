@@ -53,7 +53,7 @@ def shown(widget):
     return message["content"], dict(zip((t["name"] for t in message["tensors"]), buffers, strict=True))
 
 
-def hear(widget, *message, **content):
+def receive(widget, *message, **content):
     widget._receive(widget, *message or ({**content},), [])
 
 
@@ -94,10 +94,10 @@ def test_switching_a_channel_off_takes_what_it_brings():
     widget.explained = "cross"
     before, brings = widget.logits[4].item(), widget._now.brings
     channel = int(brings.argmax())
-    hear(widget, kind="switch", channel=channel, on=False)
+    receive(widget, kind="switch", channel=channel, on=False)
     assert widget.off == [channel]
     assert widget.logits[4].item() == pytest.approx(before - brings[channel].item(), abs=1e-4)
-    hear(widget, kind="switch", channel=channel, on=True)
+    receive(widget, kind="switch", channel=channel, on=True)
     assert widget.off == [] and widget.logits[4].item() == pytest.approx(before, abs=1e-5)
 
 
@@ -106,9 +106,9 @@ def test_it_explains_the_highest_class_until_one_is_chosen():
     assert shown(widget)[0]["explained"] == CLASSES.index("star") and shown(widget)[0]["follows"]
     widget.shapes = [("heart", 20, 30)]
     assert shown(widget)[0]["explained"] == CLASSES.index("heart")
-    hear(widget, kind="explain", name="star")
+    receive(widget, kind="explain", name="star")
     assert shown(widget)[0]["explained"] == CLASSES.index("star") and not shown(widget)[0]["follows"]
-    hear(widget, kind="explain", name=None)
+    receive(widget, kind="explain", name=None)
     assert shown(widget)[0]["explained"] == CLASSES.index("heart")
 
 
@@ -158,21 +158,21 @@ def test_frozen_and_half_precision_models_are_explained_as_well():
 
 def test_shapes_are_added_moved_and_removed():
     widget = playground(shapes=[])
-    hear(widget, kind="add", name="cross")
+    receive(widget, kind="add", name="cross")
     assert widget.shapes == [("cross", 32, 32)]
     for name in CLASSES:
-        hear(widget, kind="add", name=name)
+        receive(widget, kind="add", name=name)
     places = [(x, y) for _, x, y in widget.shapes]
     assert len(set(places)) == 7 and widget.error is None  # none on top of another
-    hear(widget, kind="move", index=1, x=7, y=8.5)
-    hear(widget, kind="remove", index=0)
+    receive(widget, kind="move", index=1, x=7, y=8.5)
+    receive(widget, kind="remove", index=0)
     assert widget.shapes[0] == ("circle", 7, 8.5)
     assert torch.equal(widget.picture, draw_shapes(widget.shapes))
     for _ in range(6):
         assert not shown(widget)[0]["full"]
-        hear(widget, kind="add", name="star")
+        receive(widget, kind="add", name="star")
     assert shown(widget)[0]["full"] and widget.error is None  # the page offers no more
-    hear(widget, kind="add", name="star")
+    receive(widget, kind="add", name="star")
     assert len(widget.shapes) == 12 and "room for 12" in str(widget.error)
 
 
@@ -184,7 +184,7 @@ def test_an_uploaded_picture_lies_behind_the_shapes():
     assert torch.equal(widget.ground, ground) and shown(widget)[0]["uploaded"]
     assert torch.equal(widget.picture, draw_shapes(SHAPES, ground))
     assert torch.equal(widget.picture[:, 0], ground[:, 0])
-    hear(widget, kind="drop")
+    receive(widget, kind="drop")
     assert widget.ground is None and torch.equal(widget.picture, draw_shapes(SHAPES))
 
 
@@ -199,7 +199,7 @@ def test_of_many_moves_the_last_is_computed_and_no_queue_remains():
         widget = playground(draw=draw)
         drawn.clear()
         for x in range(60):
-            hear(widget, kind="move", index=0, x=x, y=20)
+            receive(widget, kind="move", index=0, x=x, y=20)
         while not drawn:
             await asyncio.sleep(0)
         await asyncio.sleep(0.05)
@@ -227,17 +227,17 @@ QUIET = settings(deadline=None, suppress_health_check=list(HealthCheck), max_exa
 
 @settings(QUIET)
 @given(st.lists(st.tuples(messages, st.lists(st.binary(max_size=9), max_size=2)), max_size=4))
-def test_a_hostile_message_never_raises_and_what_is_shown_stays_true(heard):
+def test_a_hostile_message_never_raises_and_what_is_shown_stays_true(received):
     model = load_model()
     before = marks(model)
     widget = playground(model)
-    for message, buffers in heard:
+    for message, buffers in received:
         widget._receive(widget, message, buffers)
         assert all(name in CLASSES and 0 <= x < 64 and 0 <= y < 64 for name, x, y in widget.shapes)
         assert all(0 <= channel < 64 for channel in widget.off) and widget.explained in (None, *CLASSES)
         assert torch.equal(widget.picture, draw_shapes(widget.shapes, widget.ground))
     assert same(before, marks(model))
-    hear(widget, kind="move", index=99, x=1, y=1)
+    receive(widget, kind="move", index=99, x=1, y=1)
     assert widget.failure["says"] == "failed" and "nothing was changed" in widget.failure["error"]
     widget.shapes = [("star", 30, 30)]
     assert widget.error is None and widget.failure == {}
@@ -319,7 +319,7 @@ def test_a_layer_or_model_that_cannot_be_explained_says_why(model, layer, says, 
     assert says in str(widget.error) and widget.logits is None and widget._still() is None
     words = widget.words["failed"]  # there is no shape to move
     assert "run this cell again" in words["en"] and "再运行这个单元格" in words["zh"]
-    hear(widget, kind="switch", channel=0, on=False)
+    receive(widget, kind="switch", channel=0, on=False)
     assert widget.off == []
 
 

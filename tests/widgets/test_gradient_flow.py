@@ -247,7 +247,7 @@ def summary(flow, language="en"):
     return flow.words["summary"][language]
 
 
-def test_the_spoiled_neighbour_of_lesson_03_is_told_with_what_it_should_have_got():
+def test_the_spoiled_neighbour_of_lesson_03_is_reported_with_what_it_should_have_got():
     flow = flow_of(sum_of_two(), a="double_in_place")
     assert flow.spoiled == ["b"] and flow.gradients["b"].item() == 2
     content = flow._posted["run"][0]["content"]

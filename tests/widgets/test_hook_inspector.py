@@ -251,7 +251,7 @@ def test_arguments_are_given_as_to_the_model():
     assert words(wrong, "verdict") == " "
 
 
-def test_what_could_not_be_put_back_is_said():
+def test_what_could_not_be_put_back_is_reported():
     model, numbers = nn.Sequential(nn.Linear(2, 2)), iter("abc")
     model[0].register_forward_hook(lambda module, args, output: next(numbers) and None)
     inspector = HookInspector(model, torch.ones(1, 2))

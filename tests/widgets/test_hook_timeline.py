@@ -265,7 +265,7 @@ def test_hooks_of_ones_own_are_listed_with_how_often_they_are_registered():
     assert "(param_grad on `0.weight`)" in said["en"] and "state" not in said["en"]
 
 
-def test_it_is_said_when_hooks_of_ones_own_ran_twice(monkeypatch):
+def test_it_is_reported_when_hooks_of_ones_own_ran_twice(monkeypatch):
     model, x, runs = small(), torch.ones(1, 2), []
     model.register_forward_hook(lambda *args: runs.append(1))
     steps = HookTimeline(model, x)

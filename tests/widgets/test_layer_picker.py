@@ -350,7 +350,7 @@ def test_an_error_is_shown_in_both_languages_and_the_widget_goes_on(case, untouc
         assert picker.error is None and colours(picker) > 5
 
 
-def test_a_layer_that_is_gone_is_said_and_others_can_still_be_chosen():
+def test_a_layer_that_is_gone_is_reported_and_others_can_still_be_chosen():
     model = conv_relu()
     picker = LayerPicker(model, images())
     del model[3]
@@ -698,7 +698,7 @@ def test_no_number_beside_a_colour_bar_is_cut(scale, view):
             assert box.x1 <= figure.bbox.x1 and box.y1 <= figure.bbox.y1, (picker.value, text.get_text())
 
 
-def test_an_empty_batch_is_said_to_be_empty():
+def test_an_empty_batch_is_reported_to_be_empty():
     picker = LayerPicker(nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU()), torch.zeros(0, 3, 8, 8))
     for view in ("maps", "gradients", "statistics"):
         picker.view = view

@@ -113,7 +113,7 @@ values = anything | st.sampled_from(
         "zh",
     ]
 )
-heard = st.lists(
+received = st.lists(
     messages.map(lambda content: ("custom", content))
     | st.dictionaries(st.sampled_from([*TRAITS, "language"]), values, max_size=3).map(
         lambda state: ("update", state)
@@ -124,8 +124,8 @@ heard = st.lists(
 QUIET = settings(deadline=None, suppress_health_check=list(HealthCheck), max_examples=25)
 
 
-def hear(widget, method, content) -> None:
-    """Let a widget hear a message as it comes from a page; unlike ipywidgets, without hiding what it raises."""
+def receive(widget, method, content) -> None:
+    """Let a widget receive a message as it comes from a page; unlike ipywidgets, without hiding what it raises."""
     if method == "custom":
         widget._receive(widget, content, [])
     else:
@@ -135,14 +135,14 @@ def hear(widget, method, content) -> None:
 
 @pytest.mark.parametrize("name", WIDGETS)
 @settings(QUIET)
-@given(heard)
-def test_no_message_raises_and_the_model_stays_as_it_was(name, heard):
+@given(received)
+def test_no_message_raises_and_the_model_stays_as_it_was(name, received):
     preference.language = "both"
     model = net()
     widget = WIDGETS[name](model)
     before, hooks = marks(model), len(list_hooks(model))
-    for method, content in heard:
-        hear(widget, method, content)
+    for method, content in received:
+        receive(widget, method, content)
     assert name == "play" or widget.error is None
     assert preference.language in ("zh", "en", "both")
     if name == "inspector" and len(list_hooks(model)) < hooks:  # as a page may well ask for
@@ -162,12 +162,12 @@ def test_what_asks_for_nothing_changes_nothing(name, odd):
     widget = WIDGETS[name](net())
     before = state_of(widget)
     for kind in ("turn", "answer", "choose", "follow", "", odd):
-        hear(widget, "custom", {"kind": kind, "choice": odd, "key": odd, "name": odd, "language": odd})
-        hear(widget, "custom", {"kind": kind})
-    hear(widget, "custom", odd)
+        receive(widget, "custom", {"kind": kind, "choice": odd, "key": odd, "name": odd, "language": odd})
+        receive(widget, "custom", {"kind": kind})
+    receive(widget, "custom", odd)
     for trait in {"mode", "view", "input", "hooks"} & set(widget.keys):
         if trait != "hooks" or odd != {}:  # which is a choice: no hook on any tensor
-            hear(widget, "update", {trait: odd})
+            receive(widget, "update", {trait: odd})
     assert state_of(widget) == before
 
 

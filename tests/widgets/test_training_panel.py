@@ -111,7 +111,7 @@ def test_scales_that_are_logarithmic_say_so_and_name_their_ends_as_the_widget_do
     assert [short(value) for value in values] == ["0", "1", "-0.13", "0.00031", "310", "1e6", "3.1e-5", "3e7"]
 
 
-def test_what_is_missing_zero_or_nan_has_a_colour_and_is_said():
+def test_what_is_missing_zero_or_nan_has_a_colour_and_is_reported():
     panel, _, _, _ = run("detached_branch")
     assert "没有梯度到达" in says(panel)["zh"] and "No gradient arrives at" in says(panel)["en"]
     assert "stand still" in says(panel)["en"]
@@ -132,7 +132,7 @@ def test_what_is_missing_zero_or_nan_has_a_colour_and_is_said():
     assert tensors["mean_shades"][-1, -1] == odd and tensors["mean_values"][-1, -1].isnan()
 
 
-def test_a_fault_is_said_with_the_step_since_which_it_lasts():
+def test_a_fault_is_reported_with_the_step_since_which_it_lasts():
     model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     with TrainingPanel(model, optimizer) as panel:

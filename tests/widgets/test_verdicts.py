@@ -10,7 +10,7 @@ from hookedu.models.shapes import CLASSES, load_model
 from hookedu.widgets import grad_cam_playground, verdicts
 from hookedu.widgets.grad_cam import explain
 from hookedu.widgets.verdicts import UNKNOWN, Verdicts
-from tests.widgets.test_grad_cam_playground import SHAPES, by_hand, hear, playground, shown
+from tests.widgets.test_grad_cam_playground import SHAPES, by_hand, playground, receive, shown
 
 
 def alone(widget, model, layer, off):
@@ -120,12 +120,12 @@ def test_in_a_notebook_they_are_tried_once_the_hand_rests(monkeypatch):
             grad_cam_playground, "_REST", 1e6
         )  # however slow this machine is, the hand does not rest
         for x in range(20, 40):
-            hear(widget, kind="move", index=0, x=x, y=20)
+            receive(widget, kind="move", index=0, x=x, y=20)
             while shown(widget)[0]["shapes"][0] != ("cross", x, 20):
                 await asyncio.sleep(0.001)
         assert "verdicts" not in widget._posted, "no time is taken from a shape in motion"
         monkeypatch.setattr(grad_cam_playground, "_REST", 0.01)
-        hear(widget, kind="move", index=0, x=40, y=20)
+        receive(widget, kind="move", index=0, x=40, y=20)
         while widget._posted.get("verdicts", [{}])[0].get("content") != {"tried": 48, "mixed": False}:
             await asyncio.sleep(0.01)
         assert shown(widget)[0]["shapes"] == [("cross", 40, 20), SHAPES[1]]
