@@ -1,10 +1,10 @@
-"""Cells of a lesson as plain JSON, and what each says in every language.
+"""Cells of a lesson as plain JSON, and the source of each in every language.
 
 A cell of a built notebook that differs from one language to another has all its variants in its metadata:
 
     "hookedu": {"languages": {"both": [lines], "zh": [lines], "en": [lines]}}
 
-Its source is one of them until a learner changes it. widgets/language_toggle.js knows the same rule.
+Its source is one of them until a learner changes it. widgets/js/language_toggle.js applies the same rule.
 """
 
 from typing import Any

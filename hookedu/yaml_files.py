@@ -62,7 +62,7 @@ def load(path: Path, kind: Any = None, holds: type = dict) -> Any:
 
 
 def compose(path: Path) -> Any:
-    """Return the tree of nodes of a file, which knows the line of each; None if the file is empty. YamlError as `load`."""
+    """Return the tree of nodes of a file, each with its line; None if the file is empty. YamlError as `load`."""
     import yaml
 
     return _read(path, lambda text: yaml.compose(text, loader()))

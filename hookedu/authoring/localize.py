@@ -48,7 +48,7 @@ def variants(source: str, is_code: bool, words: Mapping[str, str]) -> dict[str, 
 def localized(source: str, is_code: bool, language: str, words: Mapping[str, str]) -> str:
     """Return a bilingual cell in "zh" or "en"; the parameters are those of `variants`."""
     if is_code:
-        # A hand-out in one language speaks it from its first cell on.
+        # A hand-out in one language is in it from its first cell on.
         source = source.replace("LanguageToggle()", f'LanguageToggle("{language}")')
         return code_words.in_language(source, language, words)
     return _prose(source, language, words)

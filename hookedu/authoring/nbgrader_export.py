@@ -22,7 +22,7 @@ _CONFIG = "nbgrader_config.py"
 _SETTINGS = f"""\
 c = get_config()  # noqa: F821
 
-# The stub by which hookedu knows an exercise that nobody tried.
+# The stub by which hookedu recognises an exercise that nobody tried.
 c.ClearSolutions.code_stub = {CODE_STUB!r}
 # Some demonstrations train a model or start processes of their own, and many may be graded at once: seconds.
 c.Execute.timeout = {CELL_TIMEOUT}

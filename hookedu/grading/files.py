@@ -194,7 +194,7 @@ class _Zip:
             return archive.infolist()
 
     def read(self, member: zipfile.ZipInfo, head: int = 0) -> bytes:
-        """Return the bytes of a member, or the first `head` of them; a size in its header is believed only if it is too large."""
+        """Return the bytes of a member, or the first `head` of them; a size in its header is relied on only if it is too large."""
         if member.flag_bits & _ENCRYPTED:
             raise Unreadable(_LOCKED)
         if not head:
@@ -215,7 +215,7 @@ class _Zip:
                 budget.take(0, len(part))
                 file.write(part)
         file.seek(0)
-        return file  # type: ignore[return-value]  # typeshed knows it as no IO
+        return file  # type: ignore[return-value]  # in typeshed it is no IO
 
 
 class _Budget:

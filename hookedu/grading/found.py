@@ -46,7 +46,7 @@ class FileKind(Enum):
     """What a path leads to, as far as a submission is concerned."""
 
     NOTEBOOK = auto()
-    BROKEN = auto()  # may hold a notebook, but cannot be opened: reading it tells why
+    BROKEN = auto()  # may hold a notebook, but cannot be opened: reading it reports why
     OTHER = auto()
     FOLDER = auto()  # has nothing in it
 

@@ -11,5 +11,5 @@ class Limits:
     memory: int = 2048  # MiB, in addition to what torch takes
     file: int = 64  # MiB per file written
     disk: int = 128  # MiB in each of the folders that it can write to; enforced with isolation only
-    processes: int = 64  # processes and threads at the same time; enforced with isolation, and not for root: see namespaces.py
+    processes: int = 64  # with threads, at a time; enforced with isolation, not for root: see namespaces.py
     startup: float = 180.0  # seconds for the grader's own work before the first cell

@@ -1,8 +1,9 @@
 """Match a submitted notebook to its lesson: which cells run, and after which cell each exercise is probed.
 
-Notebooks come back damaged: with cells copied, moved, turned into Markdown or stripped of their metadata. The cell of an exercise is identified by
-its grade_id, else by its cell id, else by the name that it defines. A regular expression finds that name: compiling
-hostile source, even only into a syntax tree, can crash an interpreter, and the grader's interpreter must not crash.
+Notebooks come back damaged: with cells copied, moved, turned into Markdown or stripped of their metadata. The cell of
+an exercise is identified by its grade_id, else by its cell id, else by the name that it defines. A regular expression
+finds that name: compiling hostile source, even only into a syntax tree, can crash an interpreter, and the grader's
+interpreter must not crash.
 """
 
 import functools

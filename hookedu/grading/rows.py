@@ -38,7 +38,7 @@ LOST = "lost"
 
 
 class Unreadable(Exception):
-    """A submission that cannot be read or graded; `says` tells the instructor why, `status` how its row ends."""
+    """A submission that cannot be read or graded; `says` is the reason for the instructor, `status` that of its row."""
 
     def __init__(self, says: Text, status: Status = Status.UNREADABLE):
         self.says, self.status = says, status

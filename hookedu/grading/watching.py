@@ -37,9 +37,9 @@ def watch(
     """Grade a folder whenever something in it has changed, and write the report after it.
 
     A file that is still being written is left until it no longer changes, for half a minute at most, so that one that
-    never rests does not keep the class waiting: what it holds then is graded, and again once it has changed. A shared folder that is gone for a while is
-    waited for. What ended in a timeout, out of memory or a grader error is tried again once, when the command starts.
-    Ctrl-C, or a kill, loses nothing: the same command goes on where it stopped.
+    never rests does not keep the class waiting: what it holds then is graded, and again once it has changed. A shared
+    folder that is gone for a while is waited for. What ended in a timeout, out of memory or a grader error is tried again
+    once, when the command starts. Ctrl-C, or a kill, loses nothing: the same command goes on where it stopped.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def watch(
 
 
 def _state(folder: Path, out: Path) -> frozenset[tuple[str, int, int]]:
-    """Return what tells one state of a folder from another: each file's path, size and time, but of those in `out`."""
+    """Return what differs from one state of a folder to another: each file's path, size and time, but of those in `out`."""
     found = set()
     for place, names, files in entered(folder, out, []):
         for name in (*files, *names):

@@ -77,8 +77,9 @@ def record(
     keep : callable or "stats", optional
         What to keep of each tensor: a function that gets it, detached, and returns what is kept in its place,
         such as ``lambda t: t[:, -1]``, ``lambda t: t.mean(dim=0)`` or ``lambda t: t.norm().item()``. A view is
-        copied, also within a tuple, list or dict. What the function raises passes through the model's forward. ``"stats"`` keeps the statistics
-        alone (those of small tensors are computed together, so that up to 256 KB of copies wait for theirs).
+        copied, also within a tuple, list or dict. What the function raises passes through the model's forward.
+        ``"stats"`` keeps the statistics alone (those of small tensors are computed together, so that up to 256 KB
+        of copies wait for theirs).
         Layers with several calls merge theirs: ``rec[name].stats()`` covers all batches since ``clear()``.
 
     Returns
@@ -99,7 +100,8 @@ def record(
     ValueError
         If nothing is chosen or a choice matches no layer of this model; if ``outputs``, ``inputs`` and
         ``gradients`` are all false; if ``max_bytes`` is not positive; if ``device`` or ``keep`` is combined
-        with ``copy=False``; if ``keep`` is another word than "stats"; or if the model is a ``DataParallel`` on several devices.
+        with ``copy=False``; if ``keep`` is another word than "stats"; or if the model is a ``DataParallel`` on
+        several devices.
     TypeError
         If the model is not a ``torch.nn.Module``, if it is TorchScript or a layer chosen by its name is, or if a
         choice is none of the types listed above.

@@ -1,4 +1,4 @@
-"""Which memory the operations of a run write to, and who refers to it: what `diagnose` knows of tensors."""
+"""Which memory the operations of a run write to, and what refers to it, for `diagnose`."""
 
 import contextlib
 import functools

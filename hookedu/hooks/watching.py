@@ -26,7 +26,7 @@ _WATCHED = ("forward_pre", "forward", *OF_GRADIENTS)
 # A hook of kind post_accumulate cannot return a gradient, and may change `.grad`.
 _CHANGE_GRADIENTS = OF_GRADIENTS[:-1]
 _FULL_BACKWARD = ("backward", "backward_pre")
-# What PyTorch says of an in-place operation on the view that such a hook makes of an output, or on a part of it.
+# Part of PyTorch's error for an in-place operation on the view that such a hook makes of an output, or on a part of it.
 _IN_PLACE_ON_A_VIEW = "is a view and is being modified inplace"
 # Where a hook keeps something: it might keep its first and its last value, and still not more and more.
 _RUNS = 3
@@ -52,7 +52,7 @@ class _Kept:
 def as_code(error: Exception) -> str:
     """Return an exception as a message quotes it, in backticks, so that nothing in it is read as Markdown.
 
-    The address of an object is left out: it differs from run to run and tells a reader nothing.
+    The address of an object is left out: it differs from run to run and means nothing to a reader.
     """
     says = re.sub(r" at 0x[0-9a-f]+", "", str(error)).replace("`", "'")
     return f"{type(error).__name__}: {says}"
@@ -64,7 +64,7 @@ class Watch:
     def __init__(self, model: nn.Module, hooks: list[Hook], silenced: list[Hook]) -> None:
         self.silenced = silenced  # these see nothing of the runs
         self.hooks = [hook for hook in hooks if kind_of(hook) in _WATCHED]
-        # What was seen: (id of a finding, hook) -> what the message says besides.
+        # What was seen: (id of a finding, hook) -> the other fields of the message.
         self.does: dict[tuple[str, Hook], dict[str, Any]] = {}
         self.fired: set[Hook] = set()
         self.muted: set[Hook] = set()  # without these the model had to run, because it raised
@@ -324,7 +324,7 @@ def _form(value: Any) -> Any:
 
 
 def _tensors_on(storages: set[int]) -> dict[int, list[torch.Tensor]]:
-    """Return the tensors that Python knows, by storage."""
+    """Return the tensors that the garbage collector tracks, by storage."""
     found: dict[int, list[torch.Tensor]] = {}
     for item in gc.get_objects() if storages else ():
         if issubclass(type(item), torch.Tensor) and (place := place_of(item)) and place.storage in storages:

@@ -84,8 +84,8 @@ def check(exercise_id: str = "", answer: Any = _MISSING) -> "ShownVerdict | Noti
     ShownVerdict, Notice or int
         A verdict with its ``outcome`` and ``points``. It is displayed as a panel in a notebook and as plain
         text elsewhere, in the chosen language, or in both where none was chosen: the input used, the expected and
-        the actual result, the recognised mistake, and the next step. If the exercise does not exist or ``answer`` is missing, a notice that
-        says what to write instead. Inside nbgrader, the points.
+        the actual result, the recognised mistake, and the next step. If the exercise does not exist or ``answer``
+        is missing, a notice that says what to write instead. Inside nbgrader, the points.
 
     Raises
     ------

@@ -45,8 +45,6 @@ _UNKNOWN = Text(
     en="{file} stays as it is: it was not handed out by this version of the course, so nobody can tell what you changed. For "
     "the lesson as it is now, rename the file and run this again.",
 )
-
-
 _DAMAGED = Text(
     zh="{file} 坏了，读不出来，所以改名为 {aside} 留着，一个字节都没动；原来的位置放了新的一课。",
     en="{file} is damaged and cannot be read. It is kept, to the byte, as {aside}, and the lesson has been handed out anew.",
@@ -214,10 +212,8 @@ def _as_bytes(notebook: Notebook) -> bytes:
     """Return a notebook as Jupyter writes it: saving an untouched one changes no byte."""
     try:
         return (json.dumps(notebook, ensure_ascii=False, indent=1, sort_keys=True) + "\n").encode()
-    except (
-        UnicodeEncodeError,
-        RecursionError,
-    ):  # half a surrogate pair; lists in lists, which the indenting recurses into
+    # Half a surrogate pair; lists in lists, which the indenting recurses into.
+    except (UnicodeEncodeError, RecursionError):
         return json.dumps(notebook, sort_keys=True).encode()
 
 

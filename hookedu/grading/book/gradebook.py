@@ -346,7 +346,7 @@ class Gradebook:
 
     @contextlib.contextmanager
     def told(self) -> Iterator[None]:
-        """Turn a failed write in this context into one CourseError that tells the remedy."""
+        """Turn a failed write in this context into one CourseError that names the remedy."""
         try:
             yield
         except (sqlite3.Error, OSError) as error:

@@ -1,8 +1,8 @@
 """Watch whether a submission reaches behind the scenes: for frames, the garbage collector, the engine of the exercises.
 
 The probes run in the same process as the learner's code, which can find them there: the case, its seed, the functions
-that write down what an answer does. None of this can be forbidden, because libraries do the same. Here it is told to
-the grader, by a line of its own that is sent before anything happens and cannot be taken back, for a person to judge:
+that write down what an answer does. None of this can be forbidden, because libraries do the same. Here it is reported
+to the grader, by a line of its own that is sent before anything happens and cannot be taken back, for a person to judge:
 
     {"reached": "sys._getframe"}                              the learner's own code asked for a frame
     {"reached": "import hookedu.exercises.probing"}           it imported the engine
@@ -11,7 +11,7 @@ the grader, by a line of its own that is sent before anything happens and cannot
 
 Code is the learner's own unless its file is a library's. It also answers for a library that calls on its behalf: one
 that hands out frames, such as `inspect.stack`, and one that calls what it does not name, such as a pool of threads.
-What all this is worth, and what it is not, is said in THREATS.md.
+THREATS.md describes what all this is worth, and what it is not.
 """
 
 import bdb
@@ -77,7 +77,7 @@ _ON_BEHALF = (
 
 
 def teller(channel: int, lock: RLock) -> Tell:
-    """Return a function that tells the grader once of each thing; nothing that a learner can patch takes part in it.
+    """Return a function that reports each thing to the grader once; nothing that a learner can patch takes part in it.
 
     The process ends if the channel is no longer the pipe that it was.
     """
@@ -137,7 +137,7 @@ def _attribution() -> Callable[..., bool]:
 
 
 def _add_hook(tell: Tell, modules: "Modules") -> None:
-    """Add the audit hook, which nothing can remove; if it fails, as deep in a recursion, so does what it was told of."""
+    """Add the audit hook, which nothing can remove; if it fails, as deep in a recursion, so does what raised the event."""
     is_learners, libraries = _attribution(), probing.libraries()
     events, attributes, of_functions, importing = _EVENTS, _FRAMES, _OF_FUNCTIONS, _IMPORT
     own, kind, string = is_learners.__code__, type, str
@@ -218,7 +218,7 @@ class Modules:
 
 
 class _Table:
-    """What is in a module, a class or a dict, and what was; a change in a dict is told without its key."""
+    """What is in a module, a class or a dict, and what was; a change in a dict is reported without its key."""
 
     def __init__(
         self,
@@ -256,7 +256,7 @@ class _Table:
 
 
 class _Finder:
-    """Finds the hidden modules for the import system. It does not know them: a learner can find it in `sys.meta_path`."""
+    """Finds the hidden modules for the import system. It has no list of them: a learner can find it in `sys.meta_path`."""
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: Any = None) -> ModuleSpec | None:
         """Return how a hidden module is imported: by asking the audit hook for it."""

@@ -93,9 +93,8 @@ class Groups:
         while True:
             self.path = base / f"{_OURS}{os.getpid()}-{time.monotonic_ns()}"
             self.path.mkdir()
-            with contextlib.suppress(
-                FileNotFoundError
-            ):  # removed by another grader just before it was locked
+            # Another grader may remove it just before it is locked.
+            with contextlib.suppress(FileNotFoundError):
                 self._lock = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
                 fcntl.flock(self._lock, fcntl.LOCK_SH)
                 if self.path.exists():

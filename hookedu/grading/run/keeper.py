@@ -76,7 +76,7 @@ def answered(line: int, worker: int) -> bool:
 
 
 def _waited(pid: int) -> float:
-    """Return the seconds for which a process could have run and did not; 0 where the kernel does not tell."""
+    """Return the seconds for which a process could have run and did not; 0 where the kernel does not report them."""
     try:
         with open(f"/proc/{pid}/schedstat") as file:
             return int(file.read().split()[1]) / 1e9

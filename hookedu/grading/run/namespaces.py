@@ -35,7 +35,7 @@ _CAPABILITY_VERSION_3 = 0x20080522
 
 
 class _Mallinfo(ctypes.Structure):
-    """What `mallinfo2` of the C library tells: among others the bytes that are free, and of these those at the end."""
+    """What `mallinfo2` of the C library returns: among others the bytes that are free, and of these those at the end."""
 
     _names = "arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks fordblks keepcost"
     _fields_ = [(name, ctypes.c_size_t) for name in _names.split()]
@@ -101,8 +101,9 @@ def furnish(folders: list[str], mib: int) -> None:
     """Restrict the new namespaces to what a submission may use.
 
     Afterwards each of `folders` is an empty, writable tmpfs, limited in size and in its number of files. The nodes of
-    devices cannot be changed, /proc and the terminals are covered, no further namespace and nothing else that is limited per user (inotify instances) can be
-    created, and no privilege is left. Other submissions can neither be seen in /proc nor be reached by a signal.
+    devices cannot be changed, /proc and the terminals are covered, no further namespace and nothing else that is limited
+    per user (inotify instances) can be created, and no privilege is left. Other submissions can neither be seen in /proc
+    nor be reached by a signal.
 
     Parameters
     ----------
@@ -147,7 +148,7 @@ def drop_privileges() -> None:
         try:
             _prctl(_CAPBSET_DROP, capability)
         except OSError:
-            break  # beyond the last capability that this kernel knows
+            break  # beyond the last capability of this kernel
     header = ctypes.create_string_buffer(struct.pack("Ii", _CAPABILITY_VERSION_3, 0))
     _call("capset", header, ctypes.create_string_buffer(struct.pack("6I", *[0] * 6)))
 

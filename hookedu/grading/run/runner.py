@@ -32,13 +32,13 @@ _TICK = 0.05  # seconds between two checks for a stop request and for the deadli
 
 _MOST_REACHED = 20  # things reached for that are kept of one submission
 _MOST_AGAIN = 20  # times that the rest of a submission is run again
-_MOST_LINES = 1000  # lines that tell of them; each process of a submission tells of each thing once
+_MOST_LINES = 1000  # lines that report them; each process of a submission reports each thing once
 
 _Place = tuple[int, str]  # in a plan: a step, and the exercise probed after it, "" for the step itself
 
 _PATIENCE = 6  # on a busy machine a submission may take so many times its limit
 _GRACE = 4.0  # seconds allowed between the end of the results and the end of the process
-_ANSWER = 30.0  # seconds in which the warm process says how long a submission has waited: it waits, too
+_ANSWER = 30.0  # seconds in which the warm process reports how long a submission has waited: it waits, too
 
 _TIMEOUT = Text(zh="{limit:g} 秒后被终止", en="ended after {limit:g} seconds")
 _MEMORY = Text(zh="超出内存上限（{mib} MiB）", en="over the memory limit ({mib} MiB)")
@@ -160,7 +160,7 @@ def run(
 def _job(
     plan: Plan, setup: tuple[str, ...], seeds: dict[str, tuple[int, ...]], limits: Limits
 ) -> dict[str, Any]:
-    """Return what a fork is told, but for the sources of the cells."""
+    """Return what a fork receives, but for the sources of the cells."""
     return {
         "setup": setup,
         "probes": [step.probes for step in plan.steps],
@@ -223,7 +223,7 @@ class _Transcript:
         self.run = Run()
         self.at = -1, ""  # the step that runs, and the exercise being probed after it
         self.ready = self.done = self.out_of_memory = False
-        self._lines = 0  # that tell what was reached for
+        self._lines = 0  # that report what was reached for
         self.failed = ""
 
     def feed(self, data: bytes) -> None:
@@ -292,7 +292,7 @@ class _Clock:
             return False
         if self._last or not self.started:
             return True
-        with contextlib.suppress(OSError):  # it has just ended, which the line tells next
+        with contextlib.suppress(OSError):  # it has just ended, which the line reports next
             os.write(self._line.fileno(), WAITED)
         self.deadline, self._last = time.monotonic() + _ANSWER, True  # in case no answer comes
         return False

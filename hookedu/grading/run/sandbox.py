@@ -26,9 +26,8 @@ from hookedu.language import Text
 
 _PACKAGE = Path(catalog.__file__).resolve().parent
 _ROOT = "/hookedu"  # parent folder of the package inside the sandbox
-_CHECKS = (
-    _PACKAGE / "exercises" / "checks"
-)  # what tells a right answer from a wrong one; empty inside the sandbox
+# What distinguishes a right answer from a wrong one; empty inside the sandbox.
+_CHECKS = _PACKAGE / "exercises" / "checks"
 _NO_SANDBOX = Text(
     zh="这台机器上无法隔离提交的代码：{why}。在 Linux 上请允许用户命名空间，或安装系统的 `bubblewrap`；"
     "如果你信任这些提交，也可以加上 `--no-isolation`。",

@@ -1,9 +1,9 @@
 """The seccomp program that refuses system calls to submissions, in the form that bubblewrap takes.
 
 Two kinds of calls are refused: those that allocate memory belonging to no process, where no limit would apply to it (or
-one that is shared with everything else of the instructor's), and those that no lesson needs and that reach deep into the kernel. Sockets can be made of a few families only: the
-network namespace is empty, but some families (AF_VSOCK, which reaches the host of a virtual machine) know nothing of
-namespaces. Everything else that a submission must not do is
+one that is shared with everything else of the instructor's), and those that no lesson needs and that reach deep into the
+kernel. Sockets can be made of a few families only: the network namespace is empty, but some families (AF_VSOCK, which
+reaches the host of a virtual machine) are not bound to a namespace. Everything else that a submission must not do is
 prevented by namespaces and by missing privileges. The program is classic BPF, see seccomp(2) and linux/filter.h. It is
 assembled here because a library would need libseccomp on the machine.
 """

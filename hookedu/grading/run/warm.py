@@ -4,7 +4,8 @@ It never runs code of a learner, and never reads any: what it once held would li
 each submission it receives four file descriptors: the job (a file), the learner's cells (a file that only the fork
 reads), the channel for results, and one end of the control socket `line`, over which the end of the submission is
 reported; and where there are control groups a fifth, through which the fork enters its group. What a lesson's
-exercises and its own setup cells import is loaded here, with the first submission of that lesson. With isolation, up to two processes are then forked per submission:
+exercises and its own setup cells import is loaded here, with the first submission of that lesson. With isolation, up to
+two processes are then forked per submission:
 
     warm ├── worker: the submission, process 1 of a new process namespace and in further namespaces of its own
          └── watcher, after a quarter of a second: checks the memory that the processes in that namespace take together
@@ -38,7 +39,7 @@ _BUFFER = 2**19  # bytes that the kernel may hold per file descriptor, if it is 
 _MAPPING = 300  # bytes that the kernel holds per mapping, also one without any page
 _MANY = 8  # number of submissions after which huge pages are worth the third of a second that they cost
 _DESCRIPTORS = 65536  # upper bound: this process never has so many
-ISOLATED, READY = b"i", b"r"  # told to the grader: isolation works here; submissions can come
+ISOLATED, READY = b"i", b"r"  # sent to the grader: isolation works here; submissions can come
 HOME = "/learner"  # not below /home: Python may be installed there, in the folder of a user of that very name
 FOLDERS = (HOME, "/dev/shm", "/tmp")  # where a submission may write; each submission has its own
 
@@ -76,11 +77,8 @@ def main() -> NoReturn:
             with open(job, "rb") as file:
                 todo = json.loads(file.read())
             served = served + 1 if worker.is_prepared(todo) else 1
-            if served in (
-                1,
-                _MANY,
-            ):  # what follows may take seconds, in which nobody else could start a watcher
-                for ward in wards:
+            if served in (1, _MANY):
+                for ward in wards:  # what follows may take seconds, in which no watcher could be started
                     ward.watch()
                 if served == 1:
                     worker.prepare(todo)

@@ -1,6 +1,7 @@
 """The worker process: a fork of the warm process that runs one submission; untrusted once its first cell has run.
 
-The job arrives as a dict, the learner's cells in a file of their own. Events are sent over the channel, one line of JSON each:
+The job arrives as a dict, the learner's cells in a file of their own. Events are sent over the channel, each as one
+line of JSON:
 
     {"ready": true}                       the lesson's own setup cells have run
     {"step": 3, "probe": "02.1"}          what comes next: a cell, or (not "") the check of an exercise after it
