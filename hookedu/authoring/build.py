@@ -159,9 +159,8 @@ def run(
                     en="{file}: cell {cell} failed when run.\n{error}",
                 ).format(file=lesson.file, cell=started[-1].id, error=error)
             ) from error
-    notebook.metadata = nbformat.from_dict(
-        notebooks.METADATA
-    )  # the client has added the interpreter's version
+    # The client has added the interpreter's version.
+    notebook.metadata = nbformat.from_dict(notebooks.METADATA)
     for cell in notebook.cells:
         if cell.cell_type == "code":
             if "nbval-ignore-output" in cell.metadata.get("tags", ()):

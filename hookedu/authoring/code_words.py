@@ -294,9 +294,8 @@ def _parts(node: Any) -> _Parts | None:
             continue
         if whole.quote != read.quote or "r" in (whole.prefix + read.prefix).lower():
             return None
-        if bool(whole.prefix) != bool(
-            read.prefix
-        ):  # only one is an f-string: the braces of the other are text
+        # Only one is an f-string: the braces of the other are text.
+        if bool(whole.prefix) != bool(read.prefix):
             plain = read if whole.prefix else whole
             plain.text = [text and text.replace("{", "{{").replace("}", "}}") for text in plain.text]
         whole.prefix = whole.prefix or read.prefix

@@ -38,12 +38,12 @@ class Mistake:
     says: Text
 
 
-def _same(case: Any) -> Any:
-    return case
-
-
 _MAX_KNOWN = 1000  # seeds of which it is known that their case suits
 _MAX_TRIES = 10_000  # to find a case that suits; the exercise with the rarest needs about 50
+
+
+def _same(case: Any) -> Any:
+    return case
 
 
 def _any(case: Any) -> bool:
@@ -217,7 +217,7 @@ class Verdict:
     criteria: tuple[Criterion, ...] = ()
     mistake: Mistake | None = None
     error: dict[str, Any] | None = None
-    wrong_type: str | None = field(default=None)
+    wrong_type: str | None = None
     given: str | Text = ""
 
     @property

@@ -196,7 +196,7 @@ def _repeated(
     """Observe the first case again; return a breach if the answer is another one now."""
     try:
         again, *_ = _observed(probe, answer, seed, 0, called)
-    except Exception:
+    except Exception:  # which the first call did not raise
         return [[STATE, ""]]
     return [] if alike(again, seen) else [[STATE, ""]]
 

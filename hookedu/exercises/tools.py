@@ -91,7 +91,7 @@ def attempted(what: Callable[[], Any]) -> Any:
         return f"{type(error).__name__}: {error}"[:200]
 
 
-def gradients(model: torch.nn.Module) -> dict[str, torch.Tensor | None]:
+def gradients(model: nn.Module) -> dict[str, torch.Tensor | None]:
     """Return a copy of the .grad of every parameter, by name."""
     return {name: copies(parameter.grad) for name, parameter in model.named_parameters()}
 

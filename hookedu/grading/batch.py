@@ -365,7 +365,7 @@ def _judged(
             note = _NO_OBSERVATION.format(id=exercise.id, error=clean(str(error))[:200])
             ran.ended(Status.TAMPERED, note)
             return ran.status, _nothing(key)
-        except Exception as error:
+        except Exception as error:  # a defect of a judge costs its exercise, not the batch
             note = _JUDGE_BREAKS.format(id=exercise.id, error=clean(f"{type(error).__name__}: {error}")[:200])
             ran.ended(Status.GRADER_ERROR, note)
             results.append(Result(exercise.id, LOST, exercise.points, seed=seed))

@@ -130,7 +130,7 @@ class Reach(Snapshot):
         """Put back what does not belong to the model itself; it may refuse."""
         try:
             undo()
-        except Exception:
+        except Exception:  # what a setter of somebody else's class raises
             self.unrestorable[type(item).__name__] = None
 
     def _other(self, item: Any) -> list[Any]:

@@ -98,10 +98,8 @@ class Answering(ipywidgets.Widget):
             trace = "".join(traceback.format_exception(error))
             traceback.clear_frames(error.__traceback__)  # frames would keep all activations alive
             self.error = error
-            out_of_memory = isinstance(error, MemoryError | torch.OutOfMemoryError) or "out of memory" in str(
-                error
-            )
-            says = OUT_OF_MEMORY if out_of_memory else FAILED
+            gone = isinstance(error, MemoryError | torch.OutOfMemoryError) or "out of memory" in str(error)
+            says = OUT_OF_MEMORY if gone else FAILED
             self._show_failure(says, f"{type(error).__name__}: {error}", trace)
 
     def _show_failure(self, says: Text, error: str, trace: str) -> None:
@@ -120,9 +118,8 @@ class Answering(ipywidgets.Widget):
         preference.unobserve(self._speak)
         self._release()
         close_with_parts(self)
-        vars(self).pop(
-            "_repr_mimebundle_", None
-        )  # ipywidgets sets it to None; ours says that the widget is closed
+        # ipywidgets sets it to None; ours says that the widget is closed.
+        vars(self).pop("_repr_mimebundle_", None)
 
     def _refuse_if_closed(self) -> None:
         """Raise an error in words where a closed widget is asked for something."""

@@ -192,9 +192,8 @@ class LayerPicker(LiveWidget, module="layer_picker"):
             case {"kind": "again"}:
                 self.run_again()
             case {"kind": "layer", "name": str(name)}:
-                with (
-                    self._showing_errors()
-                ):  # the layer may have been removed from the model since it was listed
+                # The layer may have been removed from the model since it was listed.
+                with self._showing_errors():
                     self.value = name
 
     def _choice(self) -> Choice:

@@ -93,9 +93,8 @@ class Fields(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         output = func(*args, **(kwargs or {}))
-        with contextlib.suppress(
-            Exception
-        ):  # the field of an unusual operation is a help, and must stop no model
+        # The field of an unusual operation is a help, and must stop no model.
+        with contextlib.suppress(Exception):
             self._note(func, args, output)
         return output
 
@@ -112,9 +111,8 @@ class Fields(TorchDispatchMode):
                 self._fields.pop(one, None)  # overwritten
             return
         field = None
-        with contextlib.suppress(
-            Exception
-        ):  # of an unusual operation the field is not known; it must stop no model
+        # Of an unusual operation the field is not known; it must stop no model.
+        with contextlib.suppress(Exception):
             if all(self._fields[one] is not None for one in inputs):
                 field = self._after(func, args, inputs, outputs[0])
         for one in outputs:

@@ -52,7 +52,7 @@ def _make_commands_harmless(shell: Any) -> None:
             return None
         try:
             return run_line_magic(name, line, _stack_depth + 1)
-        except Exception:
+        except Exception:  # a magic may raise anything, such as where it needs a terminal
             return None
 
     def output_of(command: str) -> str:

@@ -74,9 +74,8 @@ class _Key:
 
         def fits(name: str) -> bool:
             before, alone = self._before[name], self._alone[name]
-            assert (
-                before is not None and alone is not None
-            )  # an earlier pass has reached all that this one reaches
+            # An earlier pass has reached all that this one reaches.
+            assert before is not None and alone is not None
             sums = (torch.zeros_like(before), before, before + alone, alone)
             return got[name] is None or any(close(got[name], one) for one in sums)
 

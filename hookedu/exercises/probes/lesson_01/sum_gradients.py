@@ -61,9 +61,8 @@ def observe(sum_gradients: Any, case: Case) -> dict[str, Any]:
     b.grad = old.clone()
 
     def losses(w: torch.Tensor) -> list[torch.Tensor]:
-        h = (
-            w**2 + b if shares else w**2
-        )  # shared by all losses: the first backward frees what the others need
+        # Shared by all losses: the first backward frees what the others need.
+        h = w**2 + b if shares else w**2
         rows, places = factors.unique(return_inverse=True, dim=0)
         different = [(factor * h).sum() for factor in rows]
         return [different[place] for place in places]

@@ -34,14 +34,14 @@ def make_case(rng: Draw) -> Case:
     kernel, padding = ((1, 4), (0, 1)) if rng.turn == 2 else ((2, 2), 0)
     weight = numbers(3, 2, *kernel, low=1)
     weight[:, 0, 0, 0], weight[:, 0, 0, 1] = 11.0, -12.0  # neither variance nor mean is 0
-    weight[1] = (
-        weight[1, 1, 0, 1] / 2**6
-    )  # small: with a variance of 0, rounding counts for 300 times as much
+    # Small: with a variance of 0, rounding counts for 300 times as much.
+    weight[1] = weight[1, 1, 0, 1] / 2**6
     weight[2] /= 2**12
+    # With padding the output has 3 rows.
     x, g = (
         numbers(1, 2, 3, 3),
         numbers(1, 3, 3 if rng.turn == 2 else 2, 2),
-    )  # with padding the output has 3 rows
+    )
     if rng.turn == 1:
         weight, x, g = weight.double(), x.double(), g.double()
         weight[2] = 2**24 + 1 + 2**13 * weight[2]  # odd

@@ -27,9 +27,8 @@ def make_case(rng: Draw) -> Case:
             0.75,
             0.75 + 2.0 ** (-40 if rng.turn == 2 else -20),
         )
-    distinct[0, 0, :size, :size] -= (
-        2.0**10 if rng.turn else 2.0**20
-    )  # a window of negative values has a maximum too
+    # A window of negative values has a maximum too.
+    distinct[0, 0, :size, :size] -= 2.0**10 if rng.turn else 2.0**20
     if rng.turn == 2:
         distinct[0, 2, 0, :2] = distinct.new_tensor([torch.finfo(distinct.dtype).max, -torch.inf])
         distinct[0, 2, 1, 0] = torch.inf

@@ -34,9 +34,8 @@ class SmallResNet(nn.Module):
         *stages, last, score = (getattr(self, name) for name in self.order)
         for stage in stages:
             x = stage(x)
-        return score(
-            last(x.squeeze_(3).squeeze_(2))
-        )  # in place: an output that somebody kept has another shape now
+        # In place: an output that somebody kept has another shape now.
+        return score(last(x.squeeze_(3).squeeze_(2)))
 
 
 def make_case(rng: Draw) -> tuple[SmallResNet, torch.Tensor]:

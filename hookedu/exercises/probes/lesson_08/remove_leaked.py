@@ -19,9 +19,8 @@ from hookedu.exercises.tools import linear, rebuilt, whole
 
 Place = tuple[str, str]  # (path of the module, kind of the hook)
 TOP, INSIDE = ("stem", "body", "head"), ("body.fc", "body.act")
-_look = (
-    SomeonesHook()
-)  # serves as every hook of the exercise, some in a partial: only handles tell them apart
+# Serves as every hook of the exercise, some in a partial: only handles tell them apart.
+_look = SomeonesHook()
 
 
 class Case(NamedTuple):

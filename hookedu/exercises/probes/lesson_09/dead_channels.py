@@ -41,9 +41,8 @@ class _Net(nn.Module):
         self.runs += 1
         total = torch.zeros(())
         for n, maps in enumerate(in_turns(self.body[0](x), self.calls)):
-            output = self.body[1](
-                maps.repeat(1, 1, 1, 1 + n)
-            )  # the same numbers, in wider maps at a later call
+            # The same numbers, in wider maps at a later call.
+            output = self.body[1](maps.repeat(1, 1, 1, 1 + n))
             output += self.shift
             total = total + output[..., : x.shape[-1]]
         return self.end(self.head(self.drop(total)))

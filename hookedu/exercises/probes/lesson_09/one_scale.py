@@ -8,9 +8,8 @@ from hookedu.exercises.probing import Draw, Probe
 from hookedu.exercises.tools import copies
 
 CLOSE = 1000.0  # numbers just above it differ by less than isclose() sees
-TINY = (
-    2.0**-60
-)  # multiples of it differ by less than any small number that people add to a divisor, or clamp it to
+# Multiples of it differ by less than any small number that people add to a divisor, or clamp it to.
+TINY = 2.0**-60
 
 
 class Case(NamedTuple):

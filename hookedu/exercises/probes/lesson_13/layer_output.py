@@ -32,9 +32,8 @@ class Net(nn.Module):
         super().__init__()
         self.encoder = nn.ModuleDict({"fc": linear(first)})
         self.head = linear(second)
-        self.frozen = nn.Parameter(
-            torch.ones(1), requires_grad=False
-        )  # unused: compiled code depends on the others
+        # Unused: compiled code depends on the others.
+        self.frozen = nn.Parameter(torch.ones(1), requires_grad=False)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         hidden = self.encoder["fc"](x).tanh_()
