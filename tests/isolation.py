@@ -1,4 +1,4 @@
-"""Whether this machine can isolate submissions: what needs that is marked `isolated`, and skipped where it cannot."""
+"""Whether this machine can isolate submissions: tests that need it are marked `isolated`, and skipped where it cannot."""
 
 import contextlib
 from functools import cache

@@ -120,7 +120,7 @@ def prepare(app, docname: str, content: list[str]) -> None:
     notebook["cells"][0]["source"] += opening.splitlines(True)
     cells = []
     for cell in notebook["cells"]:
-        # MyST-NB does not know attachments; each is a file of this name.
+        # MyST-NB does not support attachments; each is a file of this name.
         cell["source"] = [
             line.replace("](attachment:", "](../course/images/") for line in cell["source"]
         ]
@@ -165,7 +165,7 @@ def in_one_language(output: dict) -> dict:
     return output
 
 
-def speak(app, pagename: str, templatename: str, context: dict, doctree) -> None:
+def translate_labels(app, pagename: str, templatename: str, context: dict, doctree) -> None:
     """Translate the theme's labels that its catalogue leaves in English."""
     context["_"] = lambda label: WORDS.get(label) or translated(label)
 
@@ -209,7 +209,7 @@ def setup(app) -> dict[str, bool]:
     """Register what Sphinx has no setting for."""
     app.connect("source-read", prepare)
     if LANGUAGE == "zh":
-        app.connect("html-page-context", speak)
+        app.connect("html-page-context", translate_labels)
     app.add_search_language(Bigrams)
     app.add_html_math_renderer("mathml", (inline_math, None), (block_math, None))
     return {"parallel_read_safe": True, "parallel_write_safe": True}

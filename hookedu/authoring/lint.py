@@ -176,46 +176,7 @@ def _exercises(lesson: Lesson, cells: list[Cell]) -> bilingual.Found:
             )
         elif cell.exercise in known:
             seen.add(cell.exercise)
-            exercise = known[cell.exercise]
-            if not re.search(
-                rf"^(def|class) {exercise.answer}\b|^{exercise.answer} = ", cell.text, re.MULTILINE
-            ):
-                yield (
-                    cell.line,
-                    Text(
-                        zh="练习 {id} 的单元格要定义 `{name}`。",
-                        en="The cell of exercise {id} must define `{name}`.",
-                    ).format(id=exercise.id, name=exercise.answer),
-                )
-            # The heading must show the title that `progress()` and the reports use.
-            heading = (
-                f"### 练习 {exercise.id}：{exercise.title.zh} · Exercise {exercise.id}: {exercise.title.en}"
-            )
-            task = cells[place - 1] if place else None
-            if (
-                task is None
-                or task.is_code
-                or f"{heading}\n" not in task.frame
-                or not _DIFFICULTY.search(task.frame)
-            ):
-                yield (
-                    cell.line,
-                    Text(
-                        zh="练习 {id} 前面要有一个任务单元格：标题是 `{heading}`，下面一行写难度和分钟，如 `●● · 6 min`。",
-                        en="A cell with the task must stand before exercise {id}: the heading `{heading}`, then a "
-                        "line with difficulty and minutes, such as `●● · 6 min`.",
-                    ).format(id=exercise.id, heading=heading),
-                )
-            after = cells[place + 1] if place + 1 < len(cells) else None
-            wanted = f'check("{exercise.id}", {exercise.answer})'
-            if after is None or after.check != exercise.id or after.text.strip() != wanted:
-                yield (
-                    cell.line,
-                    Text(
-                        zh='练习 {id} 后面要有一个 `# %% check="{id}"` 单元格，内容是 `{wanted}`。',
-                        en='After exercise {id} there must be a `# %% check="{id}"` cell that reads `{wanted}`.',
-                    ).format(id=exercise.id, wanted=wanted),
-                )
+            yield from _around_exercise(known[cell.exercise], cells, place)
     for exercise_id in sorted(known.keys() - seen):
         yield (
             cells[-1].line,
@@ -223,6 +184,41 @@ def _exercises(lesson: Lesson, cells: list[Cell]) -> bilingual.Found:
                 zh="练习 {id} 有检查器，却不在这一课里。",
                 en="Exercise {id} has a checker but does not stand in this lesson.",
             ).format(id=exercise_id),
+        )
+
+
+def _around_exercise(exercise: exercises.Exercise, cells: list[Cell], place: int) -> bilingual.Found:
+    """Check the cell of an exercise, the task before it and the check after it."""
+    cell = cells[place]
+    if not re.search(rf"^(def|class) {exercise.answer}\b|^{exercise.answer} = ", cell.text, re.MULTILINE):
+        yield (
+            cell.line,
+            Text(
+                zh="练习 {id} 的单元格要定义 `{name}`。",
+                en="The cell of exercise {id} must define `{name}`.",
+            ).format(id=exercise.id, name=exercise.answer),
+        )
+    # The heading must show the title that `progress()` and the reports use.
+    heading = f"### 练习 {exercise.id}：{exercise.title.zh} · Exercise {exercise.id}: {exercise.title.en}"
+    task = cells[place - 1] if place else None
+    if task is None or task.is_code or f"{heading}\n" not in task.frame or not _DIFFICULTY.search(task.frame):
+        yield (
+            cell.line,
+            Text(
+                zh="练习 {id} 前面要有一个任务单元格：标题是 `{heading}`，下面一行写难度和分钟，如 `●● · 6 min`。",
+                en="A cell with the task must stand before exercise {id}: the heading `{heading}`, then a "
+                "line with difficulty and minutes, such as `●● · 6 min`.",
+            ).format(id=exercise.id, heading=heading),
+        )
+    after = cells[place + 1] if place + 1 < len(cells) else None
+    wanted = f'check("{exercise.id}", {exercise.answer})'
+    if after is None or after.check != exercise.id or after.text.strip() != wanted:
+        yield (
+            cell.line,
+            Text(
+                zh='练习 {id} 后面要有一个 `# %% check="{id}"` 单元格，内容是 `{wanted}`。',
+                en='After exercise {id} there must be a `# %% check="{id}"` cell that reads `{wanted}`.',
+            ).format(id=exercise.id, wanted=wanted),
         )
 
 
