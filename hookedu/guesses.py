@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from hookedu import catalog, storage, yaml_files
-from hookedu.language import LANGUAGES, Text
+from hookedu.language import Text
 
 KINDS = ("number", "choice", "text")
 ID = re.compile(r"\d\d\.[a-z]")
@@ -50,7 +50,7 @@ class Question:
     because: Text | None
 
     def truth_in(self, namespace: dict[str, Any]) -> Value:
-        """Evaluate `truth` in a notebook's namespace, unheard.
+        """Evaluate `truth` in a notebook's namespace, without its output and warnings.
 
         Raises whatever it raises, and TypeError for a value of the wrong type.
         """
@@ -168,10 +168,7 @@ def _known(id: str) -> bool:
 
 def _guess(file: str, id: str, node: Any) -> Question:
     def text(what: str, sides: Any) -> Text:
-        for lang in LANGUAGES:
-            if not isinstance(sides, dict) or not isinstance(sides.get(lang), str) or not sides[lang].strip():
-                raise GuessError(file, f"{id}: {what}", _NO_TEXT.format(lang=lang))
-        return Text(zh=sides["zh"], en=sides["en"])
+        return yaml_files.bilingual(sides, lambda says: GuessError(file, f"{id}: {what}", says))
 
     if not isinstance(node, dict) or node.keys() - {"question", "kind", "choices", "truth", "because"}:
         raise GuessError(file, id, _FIELDS)
@@ -182,9 +179,8 @@ def _guess(file: str, id: str, node: Any) -> Question:
         or (node["kind"] == "choice") != (len(choices) > 1)
     ):
         raise GuessError(file, id, _FIELDS)
-    if not all(
-        isinstance(name, str) for name in choices
-    ):  # YAML reads a bare no, yes, on, off or 1 as no text
+    # YAML reads a bare no, yes, on, off or 1 as no text.
+    if not all(isinstance(name, str) for name in choices):
         raise GuessError(file, id, _CHOICE)
     because = text("because", node["because"]) if "because" in node else None
     return Question(id, text("question", node.get("question")), node["kind"], node["truth"], choices, because)
@@ -210,10 +206,6 @@ _NO_ID = Text(
 _CHOICE = Text(
     zh="每个选项的名字要是文字：YAML 把不带引号的 `no`、`yes`、`on`、`off` 和数字读成别的东西。",
     en="The id of a choice must be text: YAML reads a bare `no`, `yes`, `on`, `off` or number as something else.",
-)
-_NO_TEXT = Text(
-    zh="缺少 `{lang}`：两种语言都要写，不能空着。",
-    en="`{lang}` is missing: write both languages, and leave neither empty.",
 )
 _FIELDS = Text(
     zh="要有 `question`、`kind`（`number`、`choice` 或 `text`）和 `truth`，可以有 `because`；`choice` 至少要有两个 `choices`，别的没有。",

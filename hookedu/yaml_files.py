@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from hookedu.language import CourseError, Text
+from hookedu.language import LANGUAGES, CourseError, Text
 
 # PyYAML itself is imported on use: `import hookedu` needs no file of the course.
 
@@ -13,6 +13,10 @@ _NO_YAML = Text(zh="这不是正确的 YAML：`{problem}`。", en="this is not v
 _HOLDS = Text(
     zh="文件的最外层要写成 `{like}`，这里却不是。",
     en="the file has to be written as `{like}` at its outermost level.",
+)
+_NO_TEXT = Text(
+    zh="缺少 `{lang}`：两种语言都要写，不能空着。",
+    en="`{lang}` is missing: write both languages, and leave neither empty.",
 )
 _LIKE = {dict: "name: ...", list: "- ..."}
 
@@ -59,6 +63,14 @@ def load(path: Path, kind: Any = None, holds: type = dict) -> Any:
     if not isinstance(found, holds):
         raise YamlError(path, 1, _HOLDS.format(like=_LIKE[holds]))
     return found
+
+
+def bilingual(node: Any, refusal: Callable[[Text], Exception]) -> Text:
+    """Return an entry `{zh: ..., en: ...}` as a text; raise `refusal(reason)` if a language is missing or empty."""
+    for lang in LANGUAGES:
+        if not isinstance(node, dict) or not isinstance(node.get(lang), str) or not node[lang].strip():
+            raise refusal(_NO_TEXT.format(lang=lang))
+    return Text(zh=node["zh"], en=node["en"])
 
 
 def compose(path: Path) -> Any:

@@ -10,9 +10,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 
 from hookedu.authoring import code_words
-from hookedu.language import LANGUAGES, one_side
+from hookedu.language import BOTH, LANGUAGES, one_side
 
-BOTH = "both"
 _PIECE = re.compile(
     r'<div lang="(?P<lang>zh|en)">\n(?P<block>.*?)\n</div>'
     r"|(?P<fence>^```python\n(?P<code>.*?)^```$)|(?P<other>^```.*?^```$)",

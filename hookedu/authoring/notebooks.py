@@ -11,7 +11,7 @@ from hookedu import catalog, exercises
 from hookedu.authoring import code_words, localize, pictures, source
 from hookedu.catalog import Lesson
 from hookedu.exercises.probing import STUB
-from hookedu.language import Text, join_chinese_lines
+from hookedu.language import BOTH, Text, join_chinese_lines
 
 CODE_STUB = {"python": f'raise NotImplementedError("{STUB}")'}  # what nbgrader puts in place of a solution
 METADATA = {
@@ -37,7 +37,7 @@ def made_from(lesson: Lesson, cells: Sequence[source.Cell]) -> tuple[NotebookNod
             # As lists of lines, like a source in the file: a changed line is a changed line.
             lines = {language: text.splitlines(True) for language, text in variants.items()}
             cell.metadata.setdefault("hookedu", {})["languages"] = lines
-        cell.source = variants[localize.BOTH]
+        cell.source = variants[BOTH]
     return made
 
 

@@ -23,7 +23,7 @@ from functools import cache
 from typing import Any
 
 from hookedu import catalog, yaml_files
-from hookedu.language import LANGUAGES, Text
+from hookedu.language import Text
 
 SHARED = "shared_words.yml"
 
@@ -43,10 +43,6 @@ _NO_FILE = Text(
 _NO_ENTRY = Text(
     zh="这里没有它的文字。照别的练习的样子加上。",
     en="Its words are missing here. Add them, as other exercises have them.",
-)
-_NO_TEXT = Text(
-    zh="缺少 `{lang}`：两种语言都要写，不能空着。",
-    en="`{lang}` is missing: write both languages, and leave neither empty.",
 )
 _NO_SHARED = Text(
     zh="没有叫 `{name}` 的共用文字，`shared` 和 `{file}` 里都没有。",
@@ -180,10 +176,7 @@ def _texts(file: str, id: str, what: str, node: Any) -> dict[str, Text]:
 
 
 def _text(file: str, id: str, what: str, node: Any) -> Text:
-    for lang in LANGUAGES:
-        if not isinstance(node, Mapping) or not isinstance(node.get(lang), str) or not node[lang].strip():
-            raise WordsError(file, id, what, _NO_TEXT.format(lang=lang))
-    return Text(zh=node["zh"], en=node["en"])
+    return yaml_files.bilingual(node, lambda says: WordsError(file, id, what, says))
 
 
 @cache

@@ -127,14 +127,13 @@ def _leaving(stop: _Stop, first: bool) -> tuple[torch.Tensor | None, bool]:
 def spread(
     start: Place, gradient: torch.Tensor | None, places: Mapping[Place, str]
 ) -> dict[str, torch.Tensor | None]:
-    """Return what reaches the next named tensors if a gradient leaves one; None where that cannot be told."""
+    """Return what reaches the next named tensors if a gradient leaves one; None where that is unknown."""
     arrived: dict[Place, torch.Tensor | None] = {start: gradient}
     for node in _between(start[0], places):
         mine = [(node, nr) for nr in range(_results(node))]
         mine = {one for one in mine if one in arrived and (one == start or one not in places)}
-        if (
-            not mine or not node.next_functions
-        ):  # AccumulateGrad has none: applied by hand, it would add to `.grad`
+        # AccumulateGrad has no next functions: applied by hand, it would add to `.grad`.
+        if not mine or not node.next_functions:
             continue
         lost = any(arrived[one] is None for one in mine)
         gradients = [arrived[node, nr] if (node, nr) in mine else None for nr in range(_results(node))]
