@@ -100,7 +100,7 @@ def plot_graph(
 def graph_figure(
     output: torch.Tensor, tensors: Mapping[str, torch.Tensor], gradients: Mapping[str, torch.Tensor]
 ) -> "Figure":
-    """Return what plot_graph plots as a figure that pyplot does not know, so that no notebook shows it by itself."""
+    """Return what plot_graph plots as a figure outside pyplot, so that no notebook shows it by itself."""
     from matplotlib.figure import Figure
 
     figures: list[Figure] = []
