@@ -14,6 +14,7 @@ from torch.utils.checkpoint import checkpoint
 
 from hookedu import list_hooks, record, remove_hooks, timeline
 from hookedu.hooks.stats import Stats
+from hookedu.hooks.tensors import dense_parts
 from tests.hooks.capture_models import Passes, Returns, net
 
 
@@ -267,14 +268,19 @@ class TestCase34WhatCannotBeCopiedOrWalked:
         rec["1"].calls[0].stats("input")
         assert type(rec["1"].input[0]) is type(value)
 
-    @pytest.mark.parametrize(
-        "kind", ["nested tensors", "jagged tensors", "mkldnn", "meta", "complex", "sparse"]
-    )
+    # Of jagged tensors `_may_share` compares storages that each wrapper has for itself, so the view is not copied.
+    jagged = pytest.param("jagged tensors", marks=pytest.mark.xfail(strict=True))
+
+    @pytest.mark.parametrize("kind", ["nested tensors", jagged, "mkldnn", "meta", "complex", "sparse"])
     def test_nor_does_it_with_keep(self, kind):
         value, model = ODD[kind](), Passes()
         with record(model, "", keep=lambda tensor: tensor) as rec:
             assert model(value) is value
-        assert rec[""].activation is not value and "Passes" in repr(rec)
+        kept, given = (
+            {part.untyped_storage()._cdata for part in dense_parts(tensor)}
+            for tensor in (rec[""].activation, value)
+        )
+        assert not kept & given and "Passes" in repr(rec)
 
     @pytest.mark.parametrize(
         "transform", [torch.vmap, torch.func.grad, lambda f: lambda x: torch.func.jvp(f, (x,), (x,))]
