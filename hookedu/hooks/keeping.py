@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
 from hookedu.hooks.stats import Stats, Waiting
 from hookedu.hooks.tensors import map_tensors
@@ -114,7 +115,12 @@ class Keeper:
 
 
 def _may_share(kept: Tensor, tensor: Tensor) -> bool:
-    """Check whether two tensors share memory; also True for those without a storage, such as sparse ones."""
+    """Check whether two tensors share memory; also True where their storage does not tell.
+
+    Sparse tensors have none, and that of a wrapper (a jagged tensor, a DTensor) is not that of the tensors in it.
+    """
+    if is_traceable_wrapper_subclass(kept):
+        return True
     try:
         return kept.untyped_storage()._cdata == tensor.untyped_storage()._cdata
     except NotImplementedError:
