@@ -813,8 +813,8 @@ for kind in ("no view", "a view"):
 # **old value** (`old` in the picture) and sees `2`. `retain_grad`, however, follows the tensor `y` and stores `1`, the
 # gradient of the **new value**. So register hooks after the last change in place, or change nothing in place.
 #
-# Two cases are different (see the cell above). On a view, the earlier hook may fall silent (section 7.8). On any other tensor, a change under
-# `torch.no_grad()` does not separate the two, because it happens outside the graph.
+# Two cases are different (see the cell above). On a view, the earlier hook may fall silent (section 7.8). On any other
+# tensor, a change under `torch.no_grad()` does not separate the two, because it happens outside the graph.
 #
 # </div>
 # </div>

@@ -42,9 +42,9 @@ LanguageToggle()
 # is done with them.
 #
 # So to save memory, you can decide for yourself what is kept. There are hooks for this as well, and one pair of them
-# covers all operations of PyTorch. Inside `with saved_tensors_hooks(pack, unpack):`, whenever autograd is about to save a tensor,
-# it calls `pack` first and keeps whatever `pack` returns. When backward needs the tensor, autograd calls `unpack` to
-# get it back.
+# covers all operations of PyTorch. Inside `with saved_tensors_hooks(pack, unpack):`, whenever autograd is about to save
+# a tensor, it calls `pack` first and keeps whatever `pack` returns. When backward needs the tensor, autograd calls
+# `unpack` to get it back.
 #
 # You may put one such block inside another. Then autograd asks only the innermost pair.
 #

@@ -62,7 +62,9 @@ class Keeper:
     @property
     def quick(self) -> Callable[[Tensor], Tensor] | None:
         """The function that does the same for a tensor of no subclass, where it is one operation that never raises."""
-        return clone if self.plain else None if self.copy or self.max_bytes is not None else self._alias
+        if self.plain:
+            return clone
+        return None if self.copy or self.max_bytes is not None else self._alias
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Case 22: the keeper of a copied recording keeps nothing more; a function may be one that cannot be pickled."""
