@@ -3,16 +3,15 @@
 import json
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
 import time
-import urllib.error
 import urllib.request
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeVar
 
 from playwright.sync_api import BrowserContext, Page, sync_playwright
 
@@ -26,6 +25,7 @@ _SHUT_DOWN = """async () => {
   await Promise.all(sessions.map(session =>
     fetch(`/api/sessions/${session.id}`, {method: 'DELETE', headers: {'X-XSRFToken': token}})));
 }"""
+T = TypeVar("T")
 _START = 90  # seconds that a server may take to respond
 
 
@@ -95,8 +95,12 @@ class Lab:
 def newcomer(home: Path) -> dict[str, str]:
     """Return the environment variables of a user with an empty home and no settings for Python or Jupyter."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("LC_", "JUPYTER", "PYTHON", "XDG_"))}
+    folders = {
+        "JUPYTERLAB_SETTINGS_DIR": str(home / "settings"),
+        "JUPYTER_RUNTIME_DIR": str(home / "runtime"),
+    }
     # JupyterLab's menus follow LANG, and the tests click on English labels.
-    return kept | {"HOME": str(home), "LANG": "C.UTF-8", "JUPYTERLAB_SETTINGS_DIR": str(home / "settings")}
+    return kept | {"HOME": str(home), "LANG": "C.UTF-8"} | folders
 
 
 @contextmanager
@@ -142,15 +146,15 @@ def running(
     # Keep off-screen cells in the DOM, so that a test can inspect all of them.
     (settings / "tracker.jupyterlab-settings").write_text('{"windowingMode": "none"}')
     _without_what_learners_lack(home / ".jupyter")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    arguments = [*map(str, command), "--no-browser", f"--port={port}", "--IdentityProvider.token="]
+    # The server chooses the port: one that we found free may be another test's before the server listens.
+    arguments = [*map(str, command), "--no-browser", "--port=0", "--IdentityProvider.token="]
     with open(home / "log", "w") as log:
         server = subprocess.Popen(arguments, cwd=home, env=env, stdout=log, stderr=subprocess.STDOUT)
     try:
+        told = Path(env["JUPYTER_RUNTIME_DIR"]) / f"jpserver-{server.pid}.json"
+        port = _wait_for(lambda: _port(told), server, home / "log")
         lab = Lab(folder, port, classic)
-        _wait_until_it_answers(lab, server, home / "log")
+        _wait_for(lambda: _answers(lab), server, home / "log")
         yield lab
     finally:
         server.terminate()
@@ -171,16 +175,29 @@ def _without_what_learners_lack(config: Path) -> None:
     (config / "jupyter_server_config.json").write_text(json.dumps(server))
 
 
-def _wait_until_it_answers(lab: Lab, server: subprocess.Popen, log: Path) -> None:
+def _port(told: Path) -> int | None:
+    """Return the port in the file in which a server describes itself; None until it is written whole."""
+    try:
+        return json.loads(told.read_text())["port"]
+    except (OSError, ValueError):
+        return None
+
+
+def _answers(lab: Lab) -> bool:
+    try:
+        urllib.request.urlopen(lab.url(), timeout=5).close()
+    except OSError:
+        return False
+    return True
+
+
+def _wait_for(value: Callable[[], T], server: subprocess.Popen, log: Path) -> T:
+    """Return the first true value while the server runs; RuntimeError where there is none."""
     end = time.monotonic() + _START
-    while time.monotonic() < end:
-        try:
-            urllib.request.urlopen(lab.url(), timeout=5).close()
-            return
-        except (urllib.error.URLError, OSError):
-            if server.poll() is not None:
-                break
-            time.sleep(0.1)
+    while time.monotonic() < end and server.poll() is None:
+        if found := value():
+            return found
+        time.sleep(0.1)
     raise RuntimeError(
         "The server did not start:\n" + log.read_text(encoding="utf-8", errors="replace")[-3000:]
     )
