@@ -1064,7 +1064,7 @@ for ax, channel in zip(axes[1:], (best, worst), strict=True):
 # %% [markdown]
 # <div lang="zh">
 #
-# 在 `block4`，两种预测的相关系数都是 1.00。在那里预测必然准，因为它之后的一切都是线性的。
+# 在 `block4`，两种预测的相关系数都是 1.00。在那里预测必然准，因为它之后的一切都是线性的，而且对各处一视同仁。
 #
 # 图里有两个通道。中间的亮在十字上，关掉它，十字的 logit 就降。右边的亮在三角形上，关掉它，十字的 logit 反而升。
 #
@@ -1075,11 +1075,11 @@ for ax, channel in zip(axes[1:], (best, worst), strict=True):
 # </div>
 # <div lang="en">
 #
-# At `block4` both predictions have a correlation of 1.00. They have to be right there, as everything after it is
-# linear.
+# At `block4` both predictions have a correlation of 1.00. They have to be right there: what follows is linear and
+# treats all places alike.
 #
-# The figure shows two of its channels. The one in the middle is bright on the cross, and without it the logit of the
-# cross falls. The one on the right is bright on the triangle, and without it the logit of the cross rises.
+# The figure shows two channels. The one in the middle is bright on the cross, and without it the logit of the cross
+# falls. The one on the right is bright on the triangle, and without it the logit of the cross rises.
 #
 # At `block2` the gradient differs from place to place. If it is averaged into one weight, the correlation drops to
 # 0.07, so the prediction is worth next to nothing, while place by place it is still 0.96. This is one reason why
