@@ -537,7 +537,7 @@ for ax, (name, values) in zip(axes, seen.items(), strict=True):
 #
 # 最大池化在前向传播时就选出了赢家，梯度会回到哪里，那时就定了。所以不等反向传播，你也说得出来。
 #
-# 写 `pool_mask(features, size)`。它收到池化前的特征图 `features`（批、通道、高、宽）和窗口的边长 `size`，返回一个 `torch.bool` 张量。这个张量和 `features` 形状一样，在 `grad_output` 不是 `0` 的地方为 `True`。
+# 写 `pool_mask(features, size)`。它收到池化前的特征图 `features`（批、通道、高、宽）和窗口的边长 `size`，返回一个 `torch.bool` 张量。这个张量和 `features` 形状一样，在 `grad_output` 可能不是 `0` 的地方为 `True`。
 #
 # - `features` 里可以是任何数，连 `inf` 也可能有；它自己不需要梯度。
 # - 有的行和列凑不满一个窗口，池化会丢掉它们。
@@ -552,7 +552,7 @@ for ax, (name, values) in zip(axes, seen.items(), strict=True):
 #
 # Write `pool_mask(features, size)`, which marks these places. It gets `features`, the maps before the pool (batch,
 # channel, height, width), and `size`, the side of a window. It returns a `torch.bool` tensor with the same shape as
-# `features`, which is `True` where `grad_output` is not `0`.
+# `features`, which is `True` where `grad_output` can differ from `0`.
 #
 # - `features` may hold any numbers, even `inf`, and it needs no gradient itself.
 # - The pool drops rows and columns that do not fill a window.
@@ -729,7 +729,7 @@ with register_module_full_backward_hook(lambda module, grad_input, _: grad_input
 #
 # 你按关键字传入 `x` 时，`grad_input` 是空的，因为它只管位置参数。
 #
-# 两种钩子能返回的东西也不同。前向前置钩子返回的单个张量，PyTorch 会包成元组。反向钩子返回单个张量时，PyTorch 却把它当成元组，一行算一项。这里的张量有 `6` 行，而这一层只有一个输入，元组本该只有一项，于是报错。
+# 两种钩子能返回的东西也不同。普通的前向前置钩子返回的单个张量，PyTorch 会包成元组。反向钩子返回单个张量时，PyTorch 却把它当成元组，一行算一项。这里的张量有 `6` 行，而这一层只有一个输入，元组本该只有一项，于是报错。
 #
 # 对完整钩子来说，模块返回什么也有关系。许多语言模型返回的不是张量，而是字典或数据类（dataclass），那会怎样？我们在一个返回字典的模块上挂完整反向钩子，做一次反向传播。钩子会触发几次？**先猜。**
 #
@@ -738,10 +738,10 @@ with register_module_full_backward_hook(lambda module, grad_input, _: grad_input
 #
 # If you pass `x` by keyword, `grad_input` is empty, because it covers positional arguments only.
 #
-# The two kinds of hooks also differ in what they may return. If a forward pre-hook returns a single tensor, PyTorch
-# wraps it into a tuple. If a backward hook returns one, PyTorch takes the tensor itself for the tuple and each of its
-# rows for an entry. The tensor here has `6` rows, but the layer has one input. PyTorch therefore expects one entry,
-# and raises an error.
+# The two kinds of hooks also differ in what they may return. If a plain forward pre-hook returns a single tensor,
+# PyTorch wraps it into a tuple. If a backward hook returns one, PyTorch takes the tensor itself for the tuple and each
+# of its rows for an entry. The tensor here has `6` rows, but the layer has one input. PyTorch therefore expects one
+# entry, and raises an error.
 #
 # For a full hook, it also matters what the module itself returns. Many language models return a dictionary or a
 # dataclass instead of a tensor. What happens then? We attach a full backward hook to a module that returns a
@@ -1247,7 +1247,7 @@ check("07.5", stop_gradient)
 # 1. 看模块的梯度，用 `register_full_backward_hook`，别用旧式的 `register_backward_hook`。
 # 2. `grad_output` 是输出的梯度，`grad_input` 是输入的梯度，两个都是元组。`grad_input` 里可能有 `None`；损失没有用到其中一个输出时，`grad_output` 里也会有。
 # 3. 在每个窗口里，最大池化只把梯度交给赢家。
-# 4. 反向钩子返回元组，就会替换梯度：改 `grad_input`，不影响这一层在这次调用里的权重；改 `grad_output`，就会影响。梯度是 `None` 的参数，优化器会跳过；梯度是零的，不会跳过。
+# 4. 反向钩子返回元组，可以替换梯度：改 `grad_input`，不影响这一层在这次调用里的权重；改 `grad_output`，就会影响。梯度是 `None` 的参数，优化器会跳过；梯度是零的，不会跳过。
 # 5. 后面有就地操作，或者输出是字典时，就在前向钩子里挂张量钩子。
 #
 # </div>
@@ -1257,7 +1257,7 @@ check("07.5", stop_gradient)
 # 2. `grad_output` is the gradient of the output, and `grad_input` is that of the input. Both are tuples, and
 #    `grad_input` may hold `None`. So may `grad_output`, if the loss does not use one of several outputs.
 # 3. In each window, a max pool hands the gradient only to the winner.
-# 4. If a backward hook returns a tuple, it replaces gradients. A change of `grad_input` spares the weights of the
+# 4. By returning a tuple, a backward hook can replace gradients. A change of `grad_input` spares the weights of the
 #    layer in that call, but a change of `grad_output` reaches them. An optimizer skips a parameter whose gradient is
 #    `None`, but not one whose gradient is zero.
 # 5. If an in-place operation follows, or the output is a dictionary, register tensor hooks inside a forward hook.
