@@ -27,7 +27,7 @@ LanguageToggle()
 #
 # 到这里，你已经认识了许多种钩子，它们在一步训练的不同时刻触发。几种一起用的时候，就会遇到一个新问题：谁先，谁后？
 #
-# 我们让一个层做一次前向传播和一次反向传播，在八个地方挂上钩子：四个挂在模块上，两个挂在权重上，输入和输出上各一个。
+# 我们让一个层做一次前向传播和一次反向传播，挂上八个钩子：四个挂在模块上，两个挂在权重上，输入和输出上各一个。
 #
 # 注册的次序故意倒着来，好看出它有没有影响。只有输出上的那个留到最后，因为调用之后才有输出。
 #
@@ -39,8 +39,8 @@ LanguageToggle()
 # By now you know many kinds of hooks, which fire at different moments of a training step. As soon as you use several of
 # them together, a new question comes up: which fires first?
 #
-# To find out, we let one layer go through one forward and one backward pass and attach hooks at eight places: four on
-# the module, two on its weight, and one each on input and output.
+# To find out, we let one layer go through one forward and one backward pass and attach eight hooks: four on the module,
+# two on its weight, and one each on input and output.
 #
 # We register them in reverse order on purpose, because then we can tell whether this matters. Only the hook on the
 # output comes last, since there is no output before the call.
@@ -440,7 +440,7 @@ with (
 #
 # 全局钩子先于模块自己的同种钩子触发，`prepend=True` 也越不过去。
 #
-# 如果前置钩子返回单个张量，下一个前置钩子收到的是装着它的元组。
+# 如果普通的前置钩子返回单个张量，下一个前置钩子收到的是装着它的元组。
 #
 # </div>
 # <div lang="en">
@@ -451,7 +451,7 @@ with (
 #
 # Global hooks fire before a module's own of the same kind, and `prepend=True` cannot overtake them.
 #
-# If a pre-hook returns a single tensor, the next pre-hook receives it as a tuple.
+# If a plain pre-hook returns a single tensor, the next pre-hook receives it as a tuple.
 #
 # </div>
 # </div>
@@ -461,7 +461,7 @@ with (
 #
 # <div lang="zh">
 #
-# 设想一个钩子要印出每一层的统计量。要是分不清哪个数是哪一层的，印了也没有多大用处，所以它还得报出层的名字。可是钩子收到的只有模块，模块又不知道自己叫什么。
+# 设想一个钩子要印出每一层的统计量。要是分不清哪个数是哪一层的，印了也没有多大用处，所以它还得报出层的名字。可是钩子收到的是模块，不是名字，而模块又不知道自己叫什么。
 #
 # 所以名字要从别处来。我们比较三种写法。`late` 直接用循环变量。`partial` 在做钩子的时候，就把名字绑定到函数上。`mark` 把名字写到模块上，钩子运行时再从那里读。
 #
@@ -471,8 +471,8 @@ with (
 # <div lang="en">
 #
 # Suppose that a hook prints statistics of every layer. The numbers are of little use if you cannot tell which layer
-# they belong to, so the hook needs a name to print. But it receives only the module, and modules do not know their
-# names.
+# they belong to, so the hook needs a name to print. But it receives the module and not its name, and modules do not know
+# their names.
 #
 # So the name must come from somewhere else, and we compare three ways to supply it. `late` simply uses the variable of
 # the loop. `partial` binds the name to the function when the hook is made. `mark` writes the name onto the module, and
@@ -832,15 +832,15 @@ with torch.no_grad():
 #
 # 快速路径用一个融合的运算代替了所有子模块，所以全局钩子只数到 1 次调用。
 #
-# 可是，里面一有前向钩子，PyTorch 就不走快速路径，于是又数到 9 次。看一眼，就改变了模型的运行方式。
+# 可是，里面一有前向钩子，PyTorch 就不走快速路径，于是又数到 9 次。在这里，往里看一眼，就改变了模型的运行方式。
 #
 # </div>
 # <div lang="en">
 #
 # The fast path replaces all children by one fused operation, so a global hook counts only 1 call.
 #
-# If there is a forward hook inside, PyTorch does not take the fast path, and the global hook counts 9 again. Looking at
-# the model changes how it runs.
+# If there is a forward hook inside, PyTorch does not take the fast path, and the global hook counts 9 again. Here a look
+# inside changes how the model runs.
 #
 # </div>
 # </div>
