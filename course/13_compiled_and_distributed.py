@@ -578,7 +578,8 @@ def average(group, bucket):
     return future.then(lambda done: done.value()[0])
 
 net = torch.nn.Sequential(*(torch.nn.Linear(300, 300, bias=False) for _ in range(4)))
-model = DistributedDataParallel(net, bucket_cap_mb=0.8)  # full at 0.8 MB; each gradient has 0.36
+# A bucket is full at 0.8 MiB, or 0.84 MB; each gradient has 0.36 MB.
+model = DistributedDataParallel(net, bucket_cap_mb=0.8)
 model.register_comm_hook(dist.group.WORLD, average)  # WORLD: all processes
 for step in range(3):
     print("  step", step)
@@ -943,7 +944,7 @@ with suppress(RanksFailed):  # until you have written it
 #
 # <div lang="zh">
 #
-# 1. 给原来没有钩子的层再挂上钩子，编译好的代码不理会它。同一个类、构造也相同的模型还共用这份代码，所以编译之前先调用 `reset()`。
+# 1. 给原来没有钩子的层再挂上钩子，编译好的代码默认不理会它。同一个类、构造也相同的模型还共用这份代码，所以编译之前先调用 `reset()`。
 # 2. 钩子里的列表一变长，下次调用就重新编译，编译到 8 次为止。`torch.compiler.disable` 让钩子留在编译之外，代价是编译好的代码在那里断开。
 # 3. 用 DDP 的时候，参数上的钩子看到的是自己这个进程的梯度，因为平均要到后来才取。
 # 4. 通信钩子每个桶调用一次，返回一个 Future。求平均要先除再求和，结果到了才能读。
@@ -952,7 +953,7 @@ with suppress(RanksFailed):  # until you have written it
 # </div>
 # <div lang="en">
 #
-# 1. Compiled code ignores new hooks on layers that had none. Models of one class that are built alike share this code, so call `reset()` before you compile.
+# 1. By default, compiled code ignores new hooks on layers that had none. Models of one class that are built alike share this code, so call `reset()` before you compile.
 # 2. If a list in a hook grows, the next call compiles anew, up to 8 times. `torch.compiler.disable` keeps the hook outside, at the price of a break in the compiled code.
 # 3. Under DDP, hooks on a parameter see the gradient of their own rank, because the average is taken later.
 # 4. A communication hook is called once for each bucket and returns a Future. Divide before you sum, and read only what has arrived.
@@ -979,7 +980,7 @@ with suppress(RanksFailed):  # until you have written it
 #
 # <div lang="zh">
 #
-# 有的集群网络很慢，少传一半的字节也还不够。`powerSGD_hook` 就是为这种情形准备的，它传的不是梯度本身，而是梯度的低秩近似。
+# 有的集群网络很慢，少传一半的字节也还不够。`powerSGD_hook` 就是为这种情形准备的，走过开头若干步以后，大权重的梯度它就只传低秩近似了。
 #
 # 在 vLLM、torchtitan 这样的项目里，编译、切片和钩子天天碰在一起。想知道它们是怎么相处的，可以在 PyTorch 的文档和源代码里一样一样地查：想看编译，就搜索 `torch.compiler.disable`；想看通信，就搜索 `ddp_comm_hooks`；想看切片，就搜索 `fully_shard`。
 #
@@ -989,7 +990,7 @@ with suppress(RanksFailed):  # until you have written it
 # <div lang="en">
 #
 # On a cluster with a slow network, sending half of the bytes may still take too long. `powerSGD_hook` is made for this
-# case: instead of the gradients it sends a low-rank approximation of them.
+# case: once the first steps are over, it sends the gradients of large weights as low-rank approximations.
 #
 # In projects such as vLLM and torchtitan, compiling, sharding and hooks meet every day. If you want to know how they
 # get along, take up one question at a time and search the documentation and the source of PyTorch: for hooks in
