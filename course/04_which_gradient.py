@@ -69,7 +69,7 @@ for _ in range(2):
 #
 # 把这份记录画成图，几种工具就容易比较了。左边是第 1 次反向传播，右边是第 2 次，每一边的时间都从左往右走。
 #
-# 图里的每一列是一个时刻，这时有一个钩子在运行。橙色的是这个钩子看到的梯度（multi-grad 钩子看到两个），蓝色的数是那一刻的两个 `.grad`。
+# 图里的每一列是一个时刻，这时有一个钩子在运行。橙色框里是这个钩子看到的梯度（multi-grad 钩子看到两个），蓝色框里是那一刻的两个 `.grad`。
 #
 # 两次之间，我们什么也没有清零。那么到了第 2 次，`w` 上的张量钩子收到了多少？**先猜。**
 #
@@ -80,7 +80,7 @@ for _ in range(2):
 # both of them time runs from left to right.
 #
 # Each column is one moment, at which one hook ran. The orange box holds the gradient that this hook saw (the multi-grad
-# hook sees two), and the blue numbers are what the two `.grad` held just then. What did the tensor hook on `w` receive
+# hook sees two), and the blue boxes hold what the two `.grad` were just then. What did the tensor hook on `w` receive
 # in pass 2? **Guess first.**
 #
 # </div>
@@ -867,7 +867,7 @@ a.backward(retain_graph=True)
 #
 # 只用到 `a` 的那一次，钩子照样运行。PyTorch 一开始就知道这一次会经过哪些张量，所以它不等没用到的 `b`，直接在 `b` 的位置上填了 `None`。
 #
-# 只有一个张量，PyTorch 会漏算：反向传播从哪个张量出发，它就漏掉哪个。最后一次是从 `a` 出发的，`a` 明明到了，钩子却没有运行。所以，别把这样的张量放进列表。
+# 有一种情形，PyTorch 会漏算：反向传播若只从一个张量出发，它就漏掉这个张量。最后一次是从 `a` 出发的，`a` 明明到了，钩子却没有运行。所以，别把这样的张量放进列表。
 #
 # 再看第一次。`b` 的梯度先到，列表里却仍是 `a` 在前，因为列表的次序是你给的，不是到达的先后。
 #
@@ -879,8 +879,8 @@ a.backward(retain_graph=True)
 # In the pass that uses only `a`, the hook runs all the same. PyTorch knows from the start which tensors a pass will
 # reach, so it does not wait for the unused `b` and puts `None` in its place.
 #
-# PyTorch overlooks just one tensor, the one from which backward starts. In the last pass this is `a`: it does arrive, and
-# yet the hook does not run. So keep such a tensor out of the list.
+# In one case this goes wrong: if backward starts from a single tensor, PyTorch overlooks it. In the last pass this
+# is `a`: it does arrive, and yet the hook does not run. So keep such a tensor out of the list.
 #
 # Look at the first pass, too. The gradient of `b` arrives first, and still `a` stands first in the list. The list keeps
 # the order that you gave.
@@ -1062,7 +1062,7 @@ print(f"first step: {cosines[0]:.2f}, last step: {cosines[-1]:.2f}")
 # | | 挂在 | 看到 | `autograd.grad` 下 | 能改梯度吗 |
 # |---|---|---|---|---|
 # | `register_hook` | 张量 | 这一次的梯度 | 触发；但若同时求 `y` 和 `w`，你拿到的 `y` 的梯度是钩子改动之前的 | 能，返回新的 |
-# | `retain_grad` | 非叶子 | 所有钩子之后的，累加 | 照存 | 不能 |
+# | `retain_grad` | 非叶子 | 所有张量钩子之后的，累加 | 照存 | 不能 |
 # | post-accumulate | 叶子 | 参数，`.grad` 已写好 | 不触发 | 只能改 `.grad` |
 # | multi-grad | 几个张量 | 到齐的列表；`mode="any"`：第一个 | 触发；但若求列表里某个叶子的梯度，`"all"` 报错 | 不能，返回什么都不算数 |
 #
@@ -1074,7 +1074,7 @@ print(f"first step: {cosines[0]:.2f}, last step: {cosines[-1]:.2f}")
 # | | goes on | sees | in `autograd.grad` | can change the gradient |
 # |---|---|---|---|---|
 # | `register_hook` | a tensor | this pass's gradient | fires; if you ask for `y` and `w` at once, you get that of `y` from before the hook | yes, by returning |
-# | `retain_grad` | a non-leaf | what all hooks made of it, summed | stores it | no |
+# | `retain_grad` | a non-leaf | what all tensor hooks made of it, summed | stores it | no |
 # | post-accumulate | a leaf | the parameter, with `.grad` written | silent | only `.grad` |
 # | multi-grad | some tensors | a list when all are there; `mode="any"`: the first | fires; if you ask for a leaf of the list, `"all"` raises an error | no, returning is ignored |
 #
@@ -1251,7 +1251,7 @@ check("04.4", watch_norms)
 # 1. 张量钩子收到这一次反向传播里路过的梯度。张量钩子按注册的次序运行，返回的张量会取代梯度。
 # 2. 不论什么时候调用，`retain_grad` 都在所有张量钩子之后，把它们改过的梯度加进 `.grad`。
 # 3. post-accumulate 钩子等叶子的 `.grad` 写好才运行，收到的是参数。它应当返回 `None`；在里面更新参数，要写 `torch.no_grad()`，因为梯度模式可能开着。
-# 4. 一次反向传播若用到它的张量，multi-grad 钩子就运行一次：等所有梯度到齐，用 `mode="any"` 则在第一个到达时。它返回什么都不算数，所以只用来看。
+# 4. 一次反向传播若用到它的张量，multi-grad 钩子通常就运行一次：等所有梯度到齐，用 `mode="any"` 则在第一个到达时。它返回什么都不算数，所以只用来看。
 # 5. 就地修改若被记进图里，先前的钩子就留在旧的值上（在视图上可能不再触发），`retain_grad` 则跟着张量走。
 #
 # </div>
@@ -1264,8 +1264,8 @@ check("04.4", watch_norms)
 # 3. A post-accumulate hook waits until a leaf's `.grad` is written, so that you can use it up on the spot. It receives
 #    the parameter, and should return `None`. To update the parameter in it, use `torch.no_grad()`, because grad mode
 #    may be on.
-# 4. A multi-grad hook runs once in each pass that uses its tensors, when all gradients are there, or with `mode="any"`
-#    when the first one arrives. Use it for looking only, because what it returns is ignored.
+# 4. A multi-grad hook usually runs once in each pass that uses its tensors, when all gradients are there, or with
+#    `mode="any"` when the first one arrives. Use it for looking only, because what it returns is ignored.
 # 5. After a change in place that the graph records, one name stands for two values. A hook from before stays with the
 #    old value (on a view it may fall silent), while `retain_grad` follows the tensor.
 #
