@@ -729,7 +729,7 @@ with before, adder.register_forward_hook(show_after, with_kwargs=True):
 #
 # 两种钩子都看见了 `x`。前置钩子还能改参数，这时参数有两种，所以它返回一对 `(args, kwargs)`。
 #
-# 这一对很容易写错。假如有人放进去的不是 `args`，而是 `args[0]`，会怎样？`x` 有 1 行 2 列，所以 `adder` 本来应当给出 `1×1`。现在它会怎样？**先猜。**
+# 这一对很容易写错：第一项要的是整个元组 `args`，有人却写成了 `args[0]`。`x` 有 1 行 2 列，所以 `adder` 本来应当给出 `1×1`。写错以后，它会怎样？**先猜。**
 #
 # </div>
 # <div lang="en">
@@ -763,7 +763,7 @@ for form, hook in returns.items():
 # %% [markdown]
 # <div lang="zh">
 #
-# 返回 `(args[0], kwargs)` 时，输出少了一维，却没有报错。（只返回 `args` 倒会报错：它在这里只有一项，不成一对。）
+# 返回 `(args[0], kwargs)` 时，输出少了一维，却没有报错。（只返回 `args` 倒会报错，因为 PyTorch 要的是一对，而它在这里只有一项。）
 #
 # 在 6.5 节里，PyTorch 会把单个张量包成元组，所以只返回一个张量也行。钩子返回一对时，PyTorch 却照原样拿来，调用 `forward(*args, **kwargs)`。`*` 把 `args` 拆成一个个参数，元组和张量都能拆，只是张量会拆成一行一行，一行算一个参数。
 #

@@ -898,7 +898,7 @@ for inplace, kind, place in ((False, full, 0), (True, full, 0), (True, full, 1),
 #
 # PyTorch 要知道梯度什么时候经过一层的边界。为此，它让这一层的输入和输出都经过自己的一个函数，换成视图（view）。视图和原来的张量共享内存，历史里却多了这个函数。就地改写会重写历史，这个函数就丢了，所以 PyTorch 不允许。就地 ReLU 却偏要改写，于是报错。
 #
-# 张量钩子不需要视图，所以你可以换一个办法：挂一个前向钩子，在里面给输出挂张量钩子。为了比较，我们也调用 `retain_grad`。两个里面，谁给出的梯度和没有就地操作时一样？**先猜。**
+# 张量钩子不需要视图，所以你可以换一个办法：挂一个前向钩子，在里面给输出挂张量钩子。为了比较，我们也调用 `retain_grad`。张量钩子看到一个梯度，`retain_grad` 存下一个。哪一个和没有就地操作时一样？**先猜。**
 #
 # </div>
 # <div lang="en">
@@ -969,7 +969,7 @@ print("in place, retain_grad:   ", retained, torch.equal(retained, wanted))
 #
 # <div lang="zh">
 #
-# 还有一个陷阱。有些层的输出本身就是视图，例如 `nn.Flatten`。下一层若是就地的，连张量钩子也可能落空，而且没有任何报错。
+# 还有一个陷阱。有些层的输出本身就是视图，例如 `nn.Flatten`。下一层若是就地的，挂在它上面的张量钩子也可能不触发，而且没有任何报错。
 #
 # 这是因为，有人就地改写视图时，PyTorch 会重写它的历史，先前挂上的张量钩子却留在旧的历史里。经过改写的梯度走新的历史，到不了这个钩子。
 #
@@ -1165,7 +1165,7 @@ for title, returns in (("zeros", torch.zeros_like), ("None", lambda grad: None))
 #
 # 所以要让前面的层不动，就返回 `(None,)`，或者设 `requires_grad_(False)`。
 #
-# 返回 `(None,)` 时要当心：前面若还有反向钩子或自定义的 `autograd.Function`，它可能又变成零。
+# 返回 `(None,)` 也不是一定有用：如果梯度往前还要经过别的反向钩子或自定义的 `autograd.Function`，到了那里可能又补成零，优化器就照样更新。
 #
 # </div>
 # <div lang="en">
