@@ -13,14 +13,15 @@ from hookedu.exercises.criteria import Check, Gives, Saw
 from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.probes.lesson_14.logit_lens import CONTEXT, PROBE, Case
 from hookedu.exercises.probes.lesson_14.shared import make_model
+from hookedu.exercises.tools import other_weights
 
 
 class Key:
     """The residual stream at each depth, and other things that pass by; the model itself makes logits of them."""
 
-    def __init__(self, case: Case) -> None:
-        ids = case.ids
-        self.model: Any = make_model(case.sizes, CONTEXT)  # of whose blocks the type is not known
+    def __init__(self, case: Case, model: Any = None) -> None:
+        self.case, ids = case, case.ids
+        self.model: Any = model or make_model(case.sizes, CONTEXT)  # of whose blocks the type is not known
         with torch.no_grad():
             self.embedded = self.model.embed(ids)
             self.stream = [self.embedded + self.model.position.weight[: ids.shape[1]]]
@@ -34,6 +35,12 @@ class Key:
                 self.stream.append(between + self.added[-1])
                 self.no_positions.append(block(self.no_positions[-1]))
             self.lens = self.logits(self.stream)[:, :, -1]
+
+    @property
+    def stale(self) -> torch.Tensor:
+        """Return the lens of the call before, when the model had other weights."""
+        with other_weights(self.model):
+            return Key(self.case._replace(again=False), self.model).lens
 
     def logits(self, stream: list[torch.Tensor]) -> torch.Tensor:
         """Return the logits at all positions, for residual streams (batch, words, width)."""
@@ -86,6 +93,7 @@ EXERCISE = Exercise(
             **first_difference("result", lambda saw, key: saw.result, lambda key: key.lens),
             mistakes={
                 "no_return": lambda saw, key: saw.result is None,
+                "kept_before": lambda saw, key: key.case.again and near(saw.result, key.stale),
                 "a_list": lambda saw, key: isinstance(saw.result, list),
                 "all_positions": Gives(lambda key: key.logits(key.stream)),
                 "first_position": Gives(lambda key: key.logits(key.stream)[:, :, 0]),

@@ -265,6 +265,15 @@ EXERCISE = Exercise(
                 "copied_before": lambda saw, key: equal(saw.ordinary["act"], key.ordinary["fc"]),
             },
         ),
+        Check(
+            "own",
+            ok=lambda saw, key: saw.own,
+            essential=True,
+            given="first = outputs_of(model, ...); second = outputs_of(net, ...)",
+            expected=Say("first_stays"),
+            got=Say("first_changed"),
+            mistakes={"one_dictionary": True},
+        ),
         all_detached("result = outputs_of(model, names, *args, **kwargs)"),
         Check(
             "copies",

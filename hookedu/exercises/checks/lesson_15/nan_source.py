@@ -85,6 +85,15 @@ EXERCISE = Exercise(
             given=Say("in_order"),
         ),
         Check(
+            "passes_on",
+            ok=lambda saw, key: not saw.mended,
+            essential=True,
+            given=Say("in_order"),
+            expected=Say("gets_bad"),
+            got=Say("gets_finite"),
+            mistakes={"mends": True},
+        ),
+        Check(
             "unchanged_ill",
             "ill_out",
             lambda key: key.ill_out,

@@ -73,20 +73,48 @@ def is_manager(given: str) -> Check:
     )
 
 
-def ends(given: str, late: Of) -> list[Check]:
-    """Require that hooks go with the block, and after an exception, which comes through.
+def ends(
+    given: str, late: Of, off: dict[str, Any] | None = None, lost: dict[str, Any] | None = None
+) -> list[Check]:
+    """Require that hooks go with the block, and after an exception, which comes through; that the block leaves gradients on or off; and that each block has a list of its own.
 
-    Observes `left`, `late` and `raised`; `late` tells whether nothing was added after the block.
+    Observes `modes`, `own`, `left`, `late` and `raised`; `late` tells whether nothing was added after the block.
+    `off` and `lost` name who switches gradients off in the block, and who takes off hooks of others, where no check before this
+    has refused them.
     """
     return [
+        Check(
+            "modes",
+            ok=lambda saw, key: saw.modes == [True, False],
+            essential=True,
+            given=[
+                Say("grad_off", code=given, when=lambda saw, key: saw.modes[0]),
+                given,
+            ],
+            expected=Say("mode", value=lambda saw, key: not saw.modes[0]),
+            got=Say("mode", value=lambda saw, key: saw.modes[0]),
+            mistakes=(off or {}) | {"grad_inside": True},
+        ),
+        Check(
+            "own",
+            ok=lambda saw, key: saw.own,
+            essential=True,
+            given=Say("other_blocks", code=given),
+            expected=Say("list_stays"),
+            got=Say("list_changed"),
+            mistakes={"one_list": True},
+        ),
         Check(
             "clean",
             ok=lambda saw, key: saw.left == 0 and late(saw, key),
             points=1,
             given=given,
             expected=Say("hooks_left", value=0),
-            got=Say("hooks_left", value=lambda saw, key: saw.left),
-            mistakes={"leaves_hooks": lambda saw, key: saw.left > 0},
+            got=[
+                Say("hooks_lost", value=lambda saw, key: -saw.left, when=lambda saw, key: saw.left < 0),
+                Say("hooks_left", value=lambda saw, key: saw.left),
+            ],
+            mistakes={"leaves_hooks": lambda saw, key: saw.left > 0} | (lost or {}),
         ),
         Check(
             "after_error",

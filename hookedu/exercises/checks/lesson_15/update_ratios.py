@@ -18,7 +18,16 @@ from hookedu.exercises.checks.lesson_15.shared import (
 from hookedu.exercises.criteria import Check, Say
 from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.observation import Opaque
-from hookedu.exercises.probes.lesson_15.update_ratios import LOSS, PROBE, STEPS, Case, between, make, state_of
+from hookedu.exercises.probes.lesson_15.update_ratios import (
+    LOSS,
+    PROBE,
+    STEPS,
+    TINY,
+    Case,
+    between,
+    make,
+    state_of,
+)
 from hookedu.exercises.tools import all_close, copies
 
 
@@ -157,7 +166,7 @@ def _lines(saw: Any, key: _Key) -> tuple[str, str]:
     return f"len(steps) == {n + 1}", f"len(steps) == {len(entries)}"
 
 
-_ADDED = [[["first", math.nan], ["late", 0.5]]]
+_ADDED = [[["first", math.nan], ["late", 0.5 * TINY]]]
 _GIVEN = "with update_ratios(model, optimizer) as steps: optimizer.step()"
 
 EXERCISE = Exercise(
@@ -256,9 +265,14 @@ EXERCISE = Exercise(
                     "'first'" in str(saw.added) and "'late'" not in str(saw.added)
                 ),
                 "none_for_nan": lambda saw, key: "None" in str(saw.added),
+                "rounded": lambda saw, key: close_to(saw.added[0][1], ["late", 0.0]),
             },
         ),
-        *ends(_GIVEN, lambda saw, key: saw.late == STEPS),
+        *ends(
+            _GIVEN,
+            lambda saw, key: saw.late == STEPS,
+            off={"no_grad_inside": lambda saw, key: not saw.modes[0]},
+        ),
     ],
     raises={
         "divides_by_zero": r"ZeroDivisionError",

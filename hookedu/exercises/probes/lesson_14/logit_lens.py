@@ -8,7 +8,7 @@ import torch
 from hookedu.exercises.conduct import Interruption
 from hookedu.exercises.probes.lesson_14.shared import Sizes, draw_prompts, draw_sizes, look_on, make_model
 from hookedu.exercises.probing import Draw, Probe
-from hookedu.exercises.tools import copies, module_hooks
+from hookedu.exercises.tools import copies, module_hooks, other_weights
 
 CONTEXT = 20  # the most words
 
@@ -18,6 +18,7 @@ class Case(NamedTuple):
 
     sizes: Sizes
     ids: torch.Tensor
+    again: bool  # whether an equal call precedes it, when the model has other weights
 
 
 def make_case(rng: Draw) -> Case:
@@ -28,7 +29,7 @@ def make_case(rng: Draw) -> Case:
     prompts; but at most 4096 logits at all positions.
     """
     depth, batch, words = ((3, 2, (5, 6)), (12, 1, (4, 6)), (2, 1, (18, 20)))[rng.turn]
-    return Case(draw_sizes(rng, (depth,)), draw_prompts(rng, batch, rng.choice(words)))
+    return Case(draw_sizes(rng, (depth,)), draw_prompts(rng, batch, rng.choice(words)), rng.turn == 2)
 
 
 def observe(logit_lens: Any, case: Case) -> dict[str, Any]:
@@ -36,6 +37,10 @@ def observe(logit_lens: Any, case: Case) -> dict[str, Any]:
     model = make_model(case.sizes, CONTEXT)
     calls, first = look_on(model), model.blocks[0]
     hooks = module_hooks(model)
+    if case.again:
+        with other_weights(model):
+            logit_lens(model, case.ids)
+        calls.clear()
     result = copies(logit_lens(model, case.ids))
     # What is left without an exception, too, is left for another reason, and conduct tells.
     left = _left_by_lens(logit_lens, case) if module_hooks(model) == hooks else 0

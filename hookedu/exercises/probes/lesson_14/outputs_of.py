@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import nn
 
+from hookedu.exercises.observation import alike, encode
 from hookedu.exercises.probes.lesson_14.shared import Sizes, draw_prompts, draw_sizes, look_on, make_model
 from hookedu.exercises.probing import Draw, Probe
 from hookedu.exercises.structures import detached, mapped, same_types, tensors_in
@@ -72,7 +73,7 @@ def _no_copy(value: Any) -> Any:
 _MAKE: dict[str, tuple[Callable[[torch.Tensor], Any], Callable[[torch.Tensor], Any]]] = {
     "stem.first": (
         lambda t: (t, {"a": t.sum(), 3: [3 * t, None, "word"], "none": None, "empty": []}, ()),
-        lambda t: [{"k": (t,), "n": {}}, MARKER, 2.5],
+        lambda t: [{"k": ([{"deep": (t,)}],), "n": {}}, MARKER, 2.5],
     ),
     "twice": (lambda t: [t, (t + 1, 7)], lambda t: {"out": t, "more": ([t.long(), t.double()],)}),
     "plain": (_no_copy, _no_copy),
@@ -204,6 +205,7 @@ def observe(outputs_of: Any, case: Case) -> dict[str, Any]:
         "passed_on": getattr(model, "passed_on", True),
         "left_by_name": 0,
         "ordinary": None,
+        "own": True,
     }
     if case.turn == 0:
         hooks = module_hooks(model)
@@ -214,6 +216,8 @@ def observe(outputs_of: Any, case: Case) -> dict[str, Any]:
         weight, x = weight_and_x(case)
         with contextlib.suppress(Exception):
             saw["ordinary"] = described(outputs_of(Ordinary(weight), list(ORDINARY), x))
+        now = described(dict(result) if isinstance(result, dict) else result)
+        saw["own"] = alike(encode(now), encode(saw["result"]))
     return saw
 
 

@@ -10,8 +10,10 @@ from hookedu.exercises.probes.chain import _ignore
 from hookedu.exercises.probes.lesson_15.shared import (
     Names,
     Net,
+    as_before,
     entered,
     entries,
+    grad_modes,
     hooks_left,
     raised,
 )
@@ -37,6 +39,8 @@ _NAMES = (
     "late",
     "left",
     "raised",
+    "modes",
+    "own",
 )
 
 
@@ -183,8 +187,9 @@ def _observed(instruments: Any, case: Case, model: Net, another: nn.Module, befo
     saw["late"] = len(rows) if isinstance(rows, list) else None
     fresh = make_model(case)
     saw["raised"] = raised(lambda: instruments(fresh), lambda: hooks_left(fresh))
+    saw["modes"], kept = grad_modes(lambda: instruments(fresh)), entries(rows)
     saw |= _forked(instruments, case.x) | {"unusual": _unusual(instruments, case)}
-    return saw | {"spoilt": _spoilt(instruments, case.x)}
+    return saw | {"spoilt": _spoilt(instruments, case.x), "own": as_before(rows, kept)}
 
 
 def _unusual(instruments: Any, case: Case) -> Any:

@@ -135,12 +135,15 @@ def observe(nan_source: Any, case: Case) -> dict[str, Any]:
     """Call it on a healthy model, on an ill one, and on a healthy one with a spoilt input."""
     healthy, ill, spoilt = make_model(case, ill=False), make_model(case), case.x.clone()
     spoilt.select(0, case.spoilt)[(0,) * (spoilt.dim() - 1)] = torch.nan
-    training = healthy.training
+    training, arrived = healthy.training, []
+    behind = ill.get_submodule(case.names[3])  # it gets what the layer at fault puts out
+    behind.register_forward_pre_hook(lambda layer, args: arrived.append(bool(args[0].isfinite().all())))
     return {
         "healthy": plain(nan_source(healthy, case.x.clone())),
         "out": healthy.out,
         "training": healthy.ran_in_training == training,
         "finds": plain(nan_source(ill, case.x.clone())),
+        "mended": arrived[:1] == [True],
         "ill_out": ill.out,  # None if the answer stops the run when it has found what it looks for
         "input": plain(nan_source(make_model(case, ill=False), spoilt if case.turn else spoilt[:1])),
     }

@@ -7,6 +7,7 @@ import torch
 from torch import nn
 
 from hookedu.exercises.conduct import Interruption, Stopped
+from hookedu.exercises.observation import alike, encode
 from hookedu.exercises.probes.chain import hooks_of_modules, parameter_hooks
 from hookedu.exercises.tools import is_manager, rebuilt
 from hookedu.hooks.state import GLOBAL_HOOKS, GLOBAL_STEP_HOOKS
@@ -75,6 +76,20 @@ def raised(make: Callable[[], Any], count: Callable[[], int]) -> list[str]:
         except error:
             found.append("came through" if count() == before else "left on")
     return found
+
+
+def grad_modes(make: Callable[[], Any]) -> list[bool]:
+    """Return whether gradients are on in the block of a manager, first where they were on outside and then where they were off."""
+    found = []
+    for on in (True, False):
+        with torch.set_grad_enabled(on), make():
+            found.append(torch.is_grad_enabled())
+    return found
+
+
+def as_before(value: Any, snapshot: Any) -> bool:
+    """Check whether the entries that a manager gave are still those of an earlier snapshot."""
+    return alike(encode(entries(value)), encode(snapshot))
 
 
 def entered(manager: Any) -> tuple[bool, Any]:

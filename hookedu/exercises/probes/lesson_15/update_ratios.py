@@ -9,7 +9,14 @@ from torch import nn
 from hookedu.exercises.conduct import GRAD, HANDLES, VALUES
 from hookedu.exercises.observation import type_name
 from hookedu.exercises.probes.chain import _ignore
-from hookedu.exercises.probes.lesson_15.shared import entered, entries, hooks_left, raised
+from hookedu.exercises.probes.lesson_15.shared import (
+    as_before,
+    entered,
+    entries,
+    grad_modes,
+    hooks_left,
+    raised,
+)
 from hookedu.exercises.probing import Draw, Probe
 from hookedu.exercises.tools import copies, whole
 
@@ -28,8 +35,11 @@ _NAMES = (
     "raised",
     "resumed",
     "added",
+    "modes",
+    "own",
 )
 STEPS = 4
+TINY = 2.0**-30  # a gradient whose move is small, but not 0
 LOSS = 7.0  # what the closure of the last step returns
 
 
@@ -180,13 +190,15 @@ def _observed(update_ratios: Any, case: Case) -> dict[str, Any]:
     saw |= {"steps": snapshots, "values": values, "left": hooks_left(model, optimizer) + gone - before}
     optimizer.step()
     saw["late"] = len(steps) if isinstance(steps, list) else None
-    fresh = make(case)
+    fresh, kept = make(case), entries(steps)
     saw["raised"] = raised(lambda: update_ratios(*fresh), lambda: hooks_left(*fresh))
+    saw["modes"] = grad_modes(lambda: update_ratios(*fresh))
     try:
         added = _added(update_ratios)
     except Exception as error:
         added = type_name(error)
-    return saw | {"resumed": _resumed(update_ratios, case), "added": added}
+    saw |= {"resumed": _resumed(update_ratios, case), "added": added}
+    return saw | {"own": as_before(steps, kept)}
 
 
 def _resumed(update_ratios: Any, case: Case) -> Any:
@@ -213,7 +225,7 @@ def _added(update_ratios: Any) -> Any:
             if grad != 1:
                 model.register_parameter("late", nn.Parameter(torch.tensor([1.0, 0.0])))
                 optimizer.add_param_group({"params": [model.late]})
-                model.late.grad = torch.tensor([1.0, 0.0])
+                model.late.grad = torch.tensor([0.0, TINY])
             optimizer.step()
         found = entries(steps[-1:]) if isinstance(steps, list) else ""
     del model.late  # else the answer would seem to have added it
