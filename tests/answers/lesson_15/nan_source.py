@@ -338,7 +338,7 @@ def nan_source(model, x):
 
 edited(
     "15.3",
-    "changes_output",
+    "mends",
     (
         "found.append((name, bad.nonzero()[0].item()))",
         "found.append((name, bad.nonzero()[0].item()))\n            return output.nan_to_num()",

@@ -39,5 +39,10 @@ edited("15.2", "rounded", ("moved / size if", "round(moved / size, 6) if"))
 
 # What is bad is found, and put right: the layers behind get other numbers than the model makes.
 _FOUND = "found.append((name, bad.nonzero()[0].item()))"
-edited("15.3", "mends", (_FOUND, f"{_FOUND}\n            return output.nan_to_num()"))
+edited(
+    "15.3",
+    "mends",
+    ("if bad.any():", "if bad.any() and not found:"),
+    (_FOUND, f"{_FOUND}\n            return output.nan_to_num(0)"),
+)
 edited("15.3", "mends", (_FOUND, f"{_FOUND}\n            output.nan_to_num_()"))
