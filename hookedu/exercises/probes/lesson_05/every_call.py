@@ -205,7 +205,7 @@ def observe(every_call: Any, case: Case) -> dict[str, Any]:
         try:
             every_call(broken, case.x)
         except Exception as error:
-            instead = instead_of(kind, error)
+            instead = instead_of(failing, error)
         saw["left_by_error"] = max(saw["left_by_error"], broken.onlooker.others() - before)
         if instead is not None and not saw["raised"]:
             saw |= {"raised": kind.__name__, "instead": instead}

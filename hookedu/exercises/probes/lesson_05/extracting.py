@@ -148,7 +148,7 @@ def observe(extracting: Any, case: Case) -> dict[str, Any]:
                 failed(x)
             saw["escaped"], instead = False, ""
         except (Exception, Stopped) as error:
-            instead = instead_of(kind, error)
+            instead = instead_of(failing, error)
         if instead is not None and saw["raised"] is None:
             saw |= {"raised": name, "instead": instead}
         left.append(onlookers[1].others() - before)

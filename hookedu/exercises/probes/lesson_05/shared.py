@@ -17,17 +17,25 @@ _TEXT = "out of memory"
 
 
 class Failing:
-    """The `forward` of a broken layer: it raises an exception of the type `error`, which may change."""
+    """The `forward` of a broken layer: it raises an exception of the type `error`, which may change, and keeps the latest."""
 
     error: type[BaseException] = Interruption
+    raised: BaseException | None = None
 
     def __call__(self, *args: Any) -> NoReturn:
-        raise self.error(_TEXT)
+        self.raised = self.error(_TEXT)
+        raise self.raised
 
 
-def instead_of(kind: type[BaseException], error: BaseException) -> str | None:
-    """Return what came in place of the exception of a broken layer, or None if it came through as it is."""
-    return None if type(error) is kind and error.args == (_TEXT,) else f"{type(error).__name__}: {error}"
+def instead_of(failing: Failing, error: BaseException) -> str | None:
+    """Return what came in place of the exception of a broken layer, or None if it came through as it is.
+
+    A new exception of the same type and text has lost what the old one carried.
+    """
+    if error is failing.raised and error.args == (_TEXT,):
+        return None
+    alike = type(error) is failing.error and error.args == (_TEXT,)
+    return f"{type(error).__name__}: {error}" + "; caught is raised == False" * alike
 
 
 def make_body(weight: torch.Tensor) -> nn.Sequential:
