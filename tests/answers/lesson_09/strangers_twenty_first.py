@@ -37,3 +37,9 @@ def dead_channels(model, relu, batches):
             alive = alive | torch.stack(outputs).any(0)
     remove_hooks(model, owner="user")
     return [channel for channel, lives in enumerate(alive.tolist()) if not lives]
+
+
+# A hook of somebody else may change what goes in; `forward` goes around it.
+edited("09.4", "calls_forward", ("model(batch)", "model.forward(batch)"), points=5)
+# A channel that is the same everywhere does not vary, but it lives.
+edited("09.4", "finds", (".amax((0, 2, 3))", ".std((0, 2, 3))"), named=False)

@@ -42,6 +42,11 @@ def _all(case: Case) -> list[int]:
     return list(range(len(case.roles)))
 
 
+def _not_positive(case: Case) -> list[int]:
+    """Return the channels that are not above 0 everywhere."""
+    return [c for c in _all(case) if min(float(batch[:, c].min()) for batch in case.maps) <= 0]
+
+
 _ONE_PICTURE: tuple[Callable[[Case], list[int]], ...] = (
     lambda case: _silent(_calls(case)[0][0][0]),
     lambda case: _silent(*(batch[0] for batch in case.maps)),
@@ -64,7 +69,7 @@ _MISTAKES: Mistakes = {
         lambda case: sorted({c for one in chain(*_calls(case)) for picture in one for c in _silent(picture)}),
     ),
     "threshold": Gives(lambda case: _silent(*case.maps, threshold=WEAK)),
-    "smallest": Gives(_all),
+    "smallest": Gives(_not_positive),
     "part_of_the_map": lambda saw, case: (
         case.maps[0].shape[-1] > 2
         and same(saw.result, _silent(*(maps[..., 1:-1, 1:-1] for maps in case.maps)))
@@ -96,7 +101,7 @@ EXERCISE = Exercise(
         equals(
             "runs",
             lambda case: len(case.maps),
-            {"once_each": True},
+            {"calls_forward": lambda saw, case: saw.runs < saw.forwards, "once_each": True},
             words="model_runs",
             given="dead_channels(model, relu, batches)",
         ),

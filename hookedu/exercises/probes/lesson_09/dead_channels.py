@@ -87,7 +87,9 @@ def _case(rng: Draw) -> Case:
     for channel, role in enumerate(roles):
         place, value = rng.randrange(4), float(rng.randint(1, 9))
         if role in active:
-            maps[active[role], channel, place] = WEAK if role == "weak" else value
+            # In turn 0 a strong one is the same everywhere, as where a bias alone is left: it does not vary, and lives.
+            where = slice(None) if role == "strong" and rng.turn == 0 else place
+            maps[active[role], channel, where] = WEAK if role == "weak" else value
         elif rng.turn == 1:
             maps[rng.randrange(6), channel, place] = 0.0
     woken = roles.index("silent") if silent else None
@@ -107,7 +109,7 @@ def observe(dead_channels: Any, case: Case) -> dict[str, Any]:
     something of that is kept.
     """
     net = _Net(len(case.roles), case.woken, case.calls)
-    look_on(net)
+    calls = look_on(net)
     result = dead_channels(net, net.body[1], [-batch.flip(1) for batch in case.maps])
     if isinstance(result, torch.Tensor) and result.dim() == 1 and result.dtype in (torch.int64, torch.bool):
         result = result.tolist()
@@ -116,7 +118,7 @@ def observe(dead_channels: Any, case: Case) -> dict[str, Any]:
     awake = torch.tensor([1.0 if role == "silent" else -1.0 for role in case.roles])[:, None, None]
     another = _Net(len(case.roles), case.woken, case.calls)
     dead_channels(another, another.body[1], [-awake.expand_as(batch).flip(1) for batch in case.maps])
-    return {"result": result, "runs": net.runs}
+    return {"result": result, "runs": calls[net], "forwards": net.runs}
 
 
 PROBE = Probe("09.4", "dead_channels", _case, observe, cases=len(_TURNS), restores=True)
