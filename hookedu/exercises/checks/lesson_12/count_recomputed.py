@@ -109,18 +109,21 @@ EXERCISE = Exercise(
         Check(
             "grad",
             ok=lambda saw, key: (
-                saw.same_masks and not (saw.missing or saw.wiped or saw.draws or _goes_around(saw, key))
+                saw.same_masks
+                and not (saw.missing or saw.wiped or saw.draws or saw.switched or _goes_around(saw, key))
             ),
             points=1,
             given="count_recomputed(model, x)",
             expected=[
                 Say("model_starts", when=_goes_around),
+                Say("kept_modes", when=lambda saw, key: saw.switched),
                 Say("adds_gradients", when=lambda saw, key: saw.missing or saw.wiped),
                 Say("same_masks", when=lambda saw, key: not saw.same_masks),
                 Say("draws_once"),
             ],
             got=[
                 Say("model_started", when=_goes_around),
+                Say("lost_modes", when=lambda saw, key: saw.switched),
                 Say("wiped", when=lambda saw, key: saw.wiped),
                 Say("no_gradient", when=lambda saw, key: saw.missing),
                 Say("other_masks", when=lambda saw, key: not saw.same_masks),
@@ -128,6 +131,7 @@ EXERCISE = Exercise(
             ],
             mistakes={
                 "goes_around": _goes_around,
+                "switches_mode": lambda saw, key: saw.switched,
                 "cut_off": lambda saw, key: saw.missing == "x" and not saw.wiped,
                 "runs_copy": lambda saw, key: saw.missing and saw.copied,
                 "not_added": lambda saw, key: saw.missing and not saw.wiped,

@@ -1,5 +1,7 @@
 """What is observed of 12.3, `count_recomputed(model, x)`: its counts, how it ran the model, and its hooks."""
 
+from collections import Counter, defaultdict
+from collections.abc import Iterable
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -42,6 +44,10 @@ class Twice(nn.Module):
         return 2 * x
 
 
+def _modes(model: nn.Module) -> list[bool]:
+    return [module.training for module in model.modules()]
+
+
 class EndsTwice(nn.Module):
     """A model that runs its first and its last child twice, and no nn.Identity, and has dropout in between.
 
@@ -52,8 +58,10 @@ class EndsTwice(nn.Module):
         super().__init__()
         self.gradients: list[torch.Tensor] = []
         self.states: list[tuple[torch.Tensor, torch.Tensor]] = []
+        self.modes: list[list[bool]] = []
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.modes.append(_modes(self))
         used = [child for child in self.children() if not isinstance(child, nn.Identity)]
         x, before = used[0](x), torch.get_rng_state()
         x = nn.functional.dropout(x, 0.5)
@@ -84,6 +92,12 @@ def _is_hooked(module: nn.Module) -> bool:
     return sum(map(len, tables)) > 1 or "forward" in vars(module) or any(GLOBAL_HOOKS.values())
 
 
+def _looked_up(counts: dict[Any, Any], names: Iterable[str]) -> dict[Any, Any]:
+    """Return a plain dictionary, with what looking up these names gives: a Counter gives 0 for those that it lacks."""
+    lacks = isinstance(counts, Counter | defaultdict) and counts.keys() <= set(names)
+    return dict(counts) | ({name: counts[name] for name in names} if lacks else {})
+
+
 def observe(count_recomputed: Any, case: Case) -> dict[str, Any]:
     """Note the starts of all layers while the answer runs; one is in eval mode.
 
@@ -111,13 +125,13 @@ def observe(count_recomputed: Any, case: Case) -> dict[str, Any]:
         tensor.grad = torch.full_like(tensor, 1e6)
     if "x" in old:
         x.register_hook(arriving.append)
-    before = torch.get_rng_state()
+    modes, before = _modes(model), torch.get_rng_state()
     counts = count_recomputed(model, x)
     around = before, torch.get_rng_state()
     runs = model.states if len(model.states) <= 2 else [around]  # another breach, with draws of its own
     missing = [] if weight.grad is not None else ["model." + block + "[0].weight"]
     return {
-        "counts": dict(counts) if isinstance(counts, dict) else counts,
+        "counts": _looked_up(counts, case.kinds) if isinstance(counts, dict) else counts,
         "starts": {name: started.count(name) for name in case.kinds},
         "whole": started.count(""),
         "hooked": any(hooked),
@@ -129,6 +143,8 @@ def observe(count_recomputed: Any, case: Case) -> dict[str, Any]:
         "same_masks": all(torch.equal(start, runs[0][0]) for start, _ in runs),
         # But for what the first run draws; checkpointing puts back what recomputation draws.
         "draws": not all(map(torch.equal, around, runs[0] if runs else around)),
+        # A mode that is not put back is a breach of conduct.
+        "switched": any(one != modes for one in model.modes) and _modes(model) == modes,
         "left": max(0, module_hooks(model) - len(case.kinds) - 1),
     }
 

@@ -143,14 +143,14 @@ def count_recomputed(model, x):
     y.sum().backward()
     for handle in handles:
         handle.remove()
-    return counts
+    return dict(counts)
 
 
-edited("12.3", "returns_nothing", ("return counts", "print(counts)"), of=count_recomputed)
+edited("12.3", "returns_nothing", ("return dict(counts)", "print(counts)"), of=count_recomputed)
 edited(
     "12.3",
     "not_a_dict",
-    ("return counts", "return [counts[name] for name, _ in model.named_children()]"),
+    ("return dict(counts)", "return [counts[name] for name, _ in model.named_children()]"),
     of=count_recomputed,
 )
 
