@@ -1197,6 +1197,7 @@ for title, returns in (("zeros", torch.zeros_like), ("None", lambda grad: None))
 # - 你断开的只是穿过 `layer` 的这条路。如果有捷径绕过它，例如 `y = layer(h) + h`（3.7 节），捷径上的梯度照旧。
 # - `eval()` 之后也一样。
 # - 同一个模型不训练时也要运行，所以输入不需要梯度时、`torch.no_grad()` 里都不能出错。
+# - 你的钩子不要自己再运行一次 `layer`，否则其中的 dropout 会换一个掩码。
 #
 # </div>
 # <div lang="en">
@@ -1216,6 +1217,7 @@ for title, returns in (("zeros", torch.zeros_like), ("None", lambda grad: None))
 # - All this holds after `eval()` too.
 # - The same model is also run without training. So nothing may fail under `torch.no_grad()`, nor when the input needs
 #   no gradient.
+# - Your hook must not run `layer` again, or a dropout inside would draw another mask.
 #
 # </div>
 

@@ -1,6 +1,6 @@
-"""What the ninth strangers tried on lesson 07."""
+"""What the ninth and the twenty-first strangers tried on lesson 07."""
 
-from tests.answers import unnamed
+from tests.answers import mistake, unnamed
 
 
 # Whole numbers are the same in half precision.
@@ -11,3 +11,11 @@ def watch_output(layer, seen):
             output.register_hook(lambda grad: seen.append(grad.half().to(grad.dtype)))
 
     return layer.register_forward_hook(catch)
+
+
+@mistake("07.5", "runs_again")
+def stop_gradient(layer):
+    def again(module, args, output):
+        return module.forward(*(arg.detach() for arg in args))
+
+    return layer.register_forward_hook(again)

@@ -29,6 +29,7 @@ def _key(case: Case) -> SimpleNamespace:
         "first": past,
         "indices": torch.zeros(3, len(w[0])).to(w).index_add(0, WORDS, w),
         "ended": "ok",
+        "runs": 1,
     }
     flowing = [(one @ layer.weight.detach()).T @ x for one in (at_w, at_v)]
     mode = "; layer.eval()" * (not layer.training)
@@ -139,6 +140,16 @@ EXERCISE = Exercise(
             given=[Say("leaf_skip", when=_only_leaf_cut), _SKIP],
             expected=_beside_shortcut("key"),
             got=_beside_shortcut("saw"),
+        ),
+        as_in_key(
+            "runs",
+            "runs",
+            0,
+            {"runs_again": lambda saw, key: saw.runs > 1},
+            essential=True,
+            given="layer(h)",
+            expected=Say("runs", value=1),
+            got=Say("runs", value=lambda saw, key: saw.runs),
         ),
         as_in_key("evaluation", "ended", 1, **NO_GRAD | {"given": "with torch.no_grad(): layer(h)"}),
         as_in_key(

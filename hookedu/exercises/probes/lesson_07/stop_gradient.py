@@ -14,14 +14,16 @@ WORDS = torch.tensor([0, 2])  # the input of an embedding of 3 words
 
 
 class Shift(nn.Module):
-    """x + bias, whose backward passes on the very tensor it receives, as that of a residual sum does."""
+    """x + bias, whose backward passes on the very tensor it receives, as that of a residual sum does; counts its runs."""
 
     def __init__(self, bias: torch.Tensor) -> None:
         super().__init__()
         self.bias = nn.Parameter(bias)
         self.frozen = nn.Parameter(torch.ones(1), requires_grad=False)
+        self.runs: list[None] = []
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.runs.append(None)
         return x + self.bias
 
 
@@ -108,6 +110,7 @@ def observe(stop_gradient: Any, case: Case) -> dict[str, Any]:
         handles = [stop_gradient(shift)]
         h = front(x)
         saw["skip"] = _grads((w * (shift(h) + h)).sum(), front, shift)
+        saw["runs"] = len(shift.runs)
         leaf = h.detach().requires_grad_()
         (w * (shift(leaf) + leaf)).sum().backward()
         saw["skip"].append(copies(leaf.grad))
