@@ -76,11 +76,11 @@ def is_manager(given: str) -> Check:
 def ends(
     given: str, late: Of, off: dict[str, Any] | None = None, lost: dict[str, Any] | None = None
 ) -> list[Check]:
-    """Require that hooks go with the block, and after an exception, which comes through; that the block leaves gradients on or off; and that each block has a list of its own.
+    """Require that a block leaves grad mode alone, has a list of its own, and takes its hooks off, also after an exception.
 
     Observes `modes`, `own`, `left`, `late` and `raised`; `late` tells whether nothing was added after the block.
-    `off` and `lost` name who switches gradients off in the block, and who takes off hooks of others, where no check before this
-    has refused them.
+    `off` and `lost` are the mistakes of switching gradients off inside the block and of removing the hooks of others,
+    for exercises in which no earlier check finds them. An exception must reach the caller.
     """
     return [
         Check(

@@ -79,7 +79,7 @@ def raised(make: Callable[[], Any], count: Callable[[], int]) -> list[str]:
 
 
 def grad_modes(make: Callable[[], Any]) -> list[bool]:
-    """Return whether gradients are on in the block of a manager, first where they were on outside and then where they were off."""
+    """Return whether gradients are enabled in the block of a manager: entered with them on, then with them off."""
     found = []
     for on in (True, False):
         with torch.set_grad_enabled(on), make():
