@@ -1,13 +1,16 @@
 """What decides about 13.2, `layer_output(compiled, name, x)`."""
 
+from typing import Any
+
 import torch
 
 from hookedu.exercises.checks.common import detached, must_be
 from hookedu.exercises.checks.forward_hooks import CALLS_NOW, WRONG_ARGUMENTS
 from hookedu.exercises.criteria import Check, Gives, Say
 from hookedu.exercises.exercise import Exercise
-from hookedu.exercises.probes.lesson_13.layer_output import LAYERS, PROBE
-from hookedu.exercises.tools import all_close
+from hookedu.exercises.observation import show, show_kind
+from hookedu.exercises.probes.lesson_13.layer_output import LAYERS, PROBE, doubles
+from hookedu.exercises.tools import all_close, close
 
 _CALLS = " and ".join(f"layer_output(compiled, {name!r}, x)" for name in LAYERS)
 
@@ -20,10 +23,36 @@ class Key:
         self.hidden = self.x @ first.T
         self.between = 2 * self.hidden.tanh()  # in training mode
         self.head = self.between @ self.second.T
+        self.of_doubles = 2 * (doubles(self.x) @ first.T.double()).tanh() @ self.second.T.double()
 
 
 def _both(*outputs: torch.Tensor) -> dict[str, torch.Tensor]:
     return dict(zip(LAYERS, outputs, strict=True))
+
+
+def _kind(output: Any) -> str:
+    return f"{output.dtype} {[*output.shape]}" if isinstance(output, torch.Tensor) else show_kind(output)
+
+
+def _converted(output: Any, wanted: torch.Tensor) -> bool:
+    """Check whether an output has the wanted numbers, but in another dtype or shape."""
+    return (
+        isinstance(output, torch.Tensor)
+        and _kind(output) != _kind(wanted)
+        and output.numel() == wanted.numel()
+        and torch.allclose(output.flatten().double(), wanted.flatten().double(), rtol=1e-2)
+    )
+
+
+def _first_converted(saw: Any, key: Key) -> bool:
+    return any(_converted(saw.outputs[name], wanted) for name, wanted in _both(key.hidden, key.head).items())
+
+
+def _both_shown(outputs: dict[str, Any], saw: Any, key: Key) -> str:
+    """Write both outputs; by dtype and shape where their numbers are right."""
+    if _first_converted(saw, key):
+        return "; ".join(f"{name}: {_kind(output)}" for name, output in outputs.items())
+    return f"outputs == {show(outputs)}"
 
 
 EXERCISE = Exercise(
@@ -36,6 +65,8 @@ EXERCISE = Exercise(
             "outputs",
             want=lambda key: _both(key.hidden, key.head),
             equal=all_close,
+            expected=lambda saw, key: _both_shown(_both(key.hidden, key.head), saw, key),
+            got=lambda saw, key: _both_shown(saw.outputs, saw, key),
             points=3,
             essential=True,
             mistakes={
@@ -48,6 +79,7 @@ EXERCISE = Exercise(
                 "a_list": lambda saw, key: all(
                     isinstance(o, list) and len(o) == 1 for o in saw.outputs.values()
                 ),
+                "converted": _first_converted,
             },
         ),
         Check(
@@ -91,6 +123,17 @@ EXERCISE = Exercise(
                 "swallows_it": lambda saw, key: "swallowed" in saw.unrestored,
                 "unrestored": lambda saw, key: saw.unrestored,
             },
+        ),
+        Check(
+            "as_given",
+            ok=lambda saw, key: close(saw.of_doubles, key.of_doubles, 1e-10),
+            essential=True,
+            given=lambda saw, key: (
+                f"x: {_kind(doubles(key.x))}; output = layer_output(compiled, {LAYERS[1]!r}, x)"
+            ),
+            expected=lambda saw, key: f"output: {_kind(key.of_doubles)}",
+            got=lambda saw, key: f"output: {_kind(saw.of_doubles)}",
+            mistakes={"converted": lambda saw, key: _converted(saw.of_doubles, key.of_doubles)},
         ),
         must_be("modes", 0, _CALLS, Say("same_modes"), Say("other_modes"), "switches_mode"),
         detached(_CALLS),

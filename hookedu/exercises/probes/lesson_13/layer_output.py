@@ -1,4 +1,4 @@
-"""What is observed of 13.2, `layer_output(compiled, name, x)`: two outputs, and the compiled model afterwards."""
+"""What is observed of 13.2, `layer_output(compiled, name, x)`: two outputs, the compiled model afterwards, another input."""
 
 import contextlib
 import random
@@ -90,6 +90,21 @@ def _unrestored(layer_output: Any, compiled: nn.Module, x: torch.Tensor) -> list
     return left + (["stance"] if str(frames._stance) != stance else [])
 
 
+def doubles(x: torch.Tensor) -> torch.Tensor:
+    """Return a batch of one, in float64 and of three dimensions; its digits do not fit into float32."""
+    return x.double()[None] + 2**-40
+
+
+def _of_doubles(layer_output: Any, case: tuple[torch.Tensor, torch.Tensor, torch.Tensor]) -> Any:
+    """Return what the answer gives for the last layer of a model in float64; None if it raises an exception."""
+    first, second, x = case
+    compiled: Any = torch.compile(Net(first, second).double(), backend="eager", dynamic=False)
+    compiled(doubles(x))
+    with contextlib.suppress(Exception):
+        return layer_output(compiled, LAYERS[1], doubles(x))
+    return None
+
+
 def observe(layer_output: Any, case: tuple[torch.Tensor, torch.Tensor, torch.Tensor]) -> dict[str, Any]:
     """Compile a model, ask the answer for the output of each layer, and run the compiled model once more."""
     # Counts compilations by any backend; imported here because it takes seconds to load.
@@ -130,12 +145,13 @@ def observe(layer_output: Any, case: tuple[torch.Tensor, torch.Tensor, torch.Ten
         }
         ran.clear()
         compiled(x)
-        return report | {
+        report |= {
             "stance": bool(ran),
             "rebuilt": counters["frames"]["ok"] - built,
             "rebuilt_inside": inside,
             "settings": changed(),
         }
+        return report | {"of_doubles": copies(_of_doubles(layer_output, case))}
 
 
 PROBE = Probe("13.2", "layer_output", make_case, observe, cases=1, repeats=False)
