@@ -25,7 +25,7 @@ def refuse_nan(layer, name):
     return layer.register_forward_pre_hook(guard)
 
 
-@mistake("06.1", "first_only", points=6)
+@mistake("06.1", "stops_early", points=6)
 def refuse_nan(layer, name):
     def guard(module, args):
         for value in args[:3]:

@@ -5,7 +5,7 @@ from tests.answers import edited
 # Nothing behind an empty input is looked at.
 edited(
     "06.1",
-    "first_only",
+    "stops_early",
     ("            count =", "            if not value.numel():\n                break\n            count ="),
     points=6,
 )

@@ -55,6 +55,11 @@ def _slipped(saw: Saw) -> str:
     return next((place for place in _PLACES if getattr(saw, f"{place}_error") != saw.error), "")
 
 
+def _missed(saw: Saw) -> bool:
+    """Check whether nan slipped through as it is, but not with no inf beside it as the second of two inputs."""
+    return saw.second_error is None and saw.behind_error is not None
+
+
 def _refusal(saw: Saw) -> str:
     """Return that call's exception of another kind as text, "" if there was none."""
     place = _slipped(saw)
@@ -68,6 +73,7 @@ class Said:
     def __init__(self, saw: Saw, case: Case) -> None:
         one, other = (int(batch.isnan().sum()) for batch in (case.broken, case.second))
         self.sum, self.twice = one + other, 2 * other
+        infinite = int(case.second.isinf().sum())
         made = calls(case)
         # With nan in both inputs, either may be counted.
         texts = {
@@ -82,6 +88,7 @@ class Said:
             digits = re.sub(r"(?<=\d)[,_](?=\d{3}\b)", "", self.text)  # 1,234 and 1_234 are the number 1234
             self.numbers = [number for text in (self.text, digits) for number in _NUMBER.findall(text)]
             self.named = self.name in self.text
+            self.with_infinity = infinite and other in self.counts and self.has(other + infinite)
             self.lacks = bool(self.text) and not (self.named and self.has(*self.counts))
             if self.lacks:
                 break
@@ -164,7 +171,8 @@ EXERCISE = Exercise(
         ),
         Check(
             "says",
-            ok=lambda saw, case: not Said(saw, case).lacks,
+            # What refuses inf is told that, not that it counts it.
+            ok=lambda saw, case: not Said(saw, case).lacks or (case.second.isinf().any() and saw.infinity),
             points=1,
             given=_said(lambda said, saw, case: _call(case, *said.inputs)),
             expected=Say(
@@ -177,6 +185,7 @@ EXERCISE = Exercise(
                 "no_name": _said(lambda said, saw, case: not said.named),
                 "adds_up": _said(lambda said, saw, case: said.text == saw.two and said.has(said.sum)),
                 "counts_first": _said(lambda said, saw, case: said.text == saw.second and said.has(0)),
+                "counts_infinity": _said(lambda said, saw, case: said.with_infinity),
                 "counts_on": _said(lambda said, saw, case: said.text == saw.turned and said.has(said.twice)),
                 "no_count": True,
             },
@@ -191,6 +200,9 @@ EXERCISE = Exercise(
             ],
             mistakes={
                 "removes_itself": lambda saw, case: saw.hooks_in_the_end < saw.hooks,
+                "beside_infinity": lambda saw, case: _missed(saw) and case.second.isinf().any(),
+                "stops_early": lambda saw, case: _missed(saw) and len(case.before) > 1,
+                "one_dtype": lambda saw, case: saw.float_error and not saw.behind_error,
                 "first_only": lambda saw, case: (
                     saw.second_error is None and saw.turned_error and saw.two_error
                 ),

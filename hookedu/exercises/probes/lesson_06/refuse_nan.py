@@ -32,7 +32,7 @@ def make_case(rng: Draw) -> Case:
 
     It is in the middle, at the start, at the very end. Turn 2 has more than a million nan in another input: an odd number,
     which float16 does not hold, nor six digits, and names that hold what a format string gives a meaning. Turn 3 has empty inputs, also in front of one with nan, and five inputs at once, turn 4
-    one in bfloat16.
+    one in bfloat16. The other input is in float64 in turn 3, and holds inf beside nan in turn 4.
     """
     places = rng.sample(range(12), rng.randint(5, 6))
     places = {1: _MIDDLE, 2: [0], 4: _LAST}.get(rng.turn, places)
@@ -48,6 +48,10 @@ def make_case(rng: Draw) -> Case:
     if rng.turn == 2:
         second = torch.ones(1_200_000, dtype=torch.float16)
         second[-rng.randrange(1_000_001, 1_199_999, 2) :] = float("nan")
+    if rng.turn == 4:  # in front of its only nan
+        second.view(-1)[:2] = torch.tensor([float("inf"), -float("inf")])
+    if rng.turn == 3:
+        second = second.double()
     infinite.view(-1)[:2] = torch.tensor([float("inf"), -float("inf")])[: x.numel()]  # their sum is nan
     names = (
         ("drop 50%", "block {1}") if rng.turn == 2 else ("stem", "norm", "gate", "neck", "head", "encoder")
@@ -150,6 +154,10 @@ def observe(refuse_nan: Any, case: Case) -> dict[str, Any]:
         for place in ("second", "turned", "two"):
             made[place] = _call(both, *inputs[place])
             saw |= {place: made[place]["message"], f"{place}_error": made[place]["error"]}
+        # The same nan with no inf beside it, as the second of two inputs; and in float32, too.
+        behind = case.second.clone().masked_fill_(case.second.isinf(), 2.0)
+        saw["behind_error"] = _call(both, case.clean.clone(), behind)["error"]
+        saw["float_error"] = _call(both, case.clean.clone(), behind.float())["error"]
     sent, both.received = [case.x.clone().requires_grad_(), case.x, *case.more], ()
     made["passed"] = passed = _call(both, *sent, expected=Exception)
     saw["by_name"] = case.setting == "named" and not (passed["error"] or passed["changed"])

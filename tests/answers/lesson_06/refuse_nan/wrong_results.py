@@ -266,7 +266,7 @@ edited(
 edited("06.1", "every_input", ("if count:", "if count and value.dim():"), points=6, named=False)
 edited("06.1", "every_input", ("if count:", "if count and value.numel() > 1:"), points=6, named=False)
 edited("06.1", "every_input", ("if count:", "if all(v.isnan().any() for v in args):"), points=6, named=False)
-edited("06.1", "first_only", ("for value in args:", "for value in args[:2]:"), points=6)
+edited("06.1", "stops_early", ("for value in args:", "for value in args[:2]:"), points=6)
 
 
 @mistake("06.1", "counts_on", points=6)
