@@ -44,7 +44,7 @@ def _log(log: list[Any], case: Case) -> str:
 def _show(log: list[Any]) -> str:
     """Return the entries of a log as code, with tensors named as such."""
     entries = [
-        {k: _array(v) if kind == "ndarray" else v for k, (kind, v) in entry.items()}
+        {k: _SHOWN.get(kind, lambda v: v)(v) for k, (kind, v) in entry.items()}
         if isinstance(entry, dict)
         else entry
         for entry in log
@@ -54,6 +54,10 @@ def _show(log: list[Any]) -> str:
 
 def _array(value: Any) -> Opaque:
     return Opaque(f"array: {show(value)}")
+
+
+# How values of these kinds are shown.
+_SHOWN: dict[str, Callable[[Any], Any]] = {"ndarray": _array, "dtype": Opaque}
 
 
 def _named(value: Any) -> Any:

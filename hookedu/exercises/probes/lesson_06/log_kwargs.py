@@ -21,13 +21,15 @@ Case = namedtuple("Case", "x shape dtype first bias last log setting")
 
 
 def make_case(rng: Draw) -> Case:
-    """Return a case: in turn 0 with a number and a list that holds a tensor, in turn 2 with tensors of rank 0, in turn 3 with empty ones and a long log."""
+    """Return a case: in turn 0 with a number and a list that holds a tensor, in turn 2 with tensors of rank 0, in turn 3 with a dtype, empty tensors and a long log."""
     shape = [(rng.randint(1, 4), rng.randint(2, 9)), (rng.randint(1, 4), 1), (), (0, rng.randint(2, 9))][
         rng.turn
     ]
     numbers = rng.sample([0.25, 0.5, 1.5, 2.0, 2.5, 4.0, 8.0, 16.0], 2)
     inside, listed = (torch.zeros(2), [rng.randint(4, 9)]), [numbers[1], torch.tensor(numbers[0])]
-    first, last = [(numbers[0], listed), (None, 0), (True, inside), ("mean", np.array(numbers))][rng.turn]
+    first, last = [(numbers[0], listed), (None, 0), (True, inside), (torch.float64, np.array(numbers))][
+        rng.turn
+    ]
     log = [{"mask": n} for n in range([0, 1, 0, 120][rng.turn])]
     bias = [[], np.array(numbers[0]), "", np.array([])][rng.turn]  # all but one are empty
     dtype = [torch.bool, torch.float32, torch.int64, torch.float16][rng.turn]
@@ -87,7 +89,7 @@ def _takes(module: nn.Module, args: tuple, kwargs: dict[str, Any]) -> tuple[tupl
 
 
 def kinds(entry: Any) -> Any:
-    """Return an entry with every value as [name of its kind, value]; a torch.Size is a tuple, a Parameter a Tensor."""
+    """Return an entry with every value as [name of its kind, value]; a torch.Size is a tuple, a Parameter a Tensor, and a dtype is written out."""
     if not isinstance(entry, dict):
         return copies(entry)
     found = {}
@@ -95,6 +97,7 @@ def kinds(entry: Any) -> Any:
         known = (kind.__name__ for kind in (torch.Tensor, tuple) if isinstance(value, kind))
         plain = value.tolist() if isinstance(value, np.ndarray) else copies(value)
         plain = tuple(value) if isinstance(value, tuple) else plain
+        plain = str(value) if isinstance(value, torch.dtype) else plain
         found[key] = [next(known, type(value).__name__), plain]
     return found
 
