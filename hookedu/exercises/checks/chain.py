@@ -101,6 +101,10 @@ def cleans_up(call: str) -> list[Check]:
     def swallowed(saw: Any, key: Any) -> bool:
         return conduct.SWALLOWS in after(saw)
 
+    def setting(saw: Any, key: Any) -> bool:
+        at = where["where"](saw, key)
+        return at.startswith("torch.") and not at.endswith("_hooks")
+
     # The first place: the exception, where one was swallowed.
     where: dict[str, Any] = {
         "where": lambda saw, key: after(saw).get(conduct.SWALLOWS) or after(saw)[conduct.UNRESTORED]
@@ -111,7 +115,11 @@ def cleans_up(call: str) -> list[Check]:
         points=1,
         given=call.format("broken"),
         expected=[Say("conduct_comes_through", when=swallowed), Say("conduct_after_error", **where)],
-        got=[Say("conduct_is_gone", when=swallowed, **where), Say("conduct_more_hooks", **where)],
+        got=[
+            Say("conduct_is_gone", when=swallowed, **where),
+            Say("conduct_changed", when=setting, **where),
+            Say("conduct_more_hooks", **where),
+        ],
         mistakes={"swallows": swallowed, "no_finally": True},
     )
     return [clean(call.format("model")), after_error]

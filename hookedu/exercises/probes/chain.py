@@ -22,6 +22,7 @@ class Chain(nn.ModuleDict):
         self.run, self.doubled = run, doubled
         self.out: torch.Tensor | None = None  # output of the last call of a model that is `lived_in`
         self.ran_in_training: bool | None = None
+        self.was_training = True  # the mode in which the answer finds it
         self.outputs: list[torch.Tensor] = []  # of the children
         self.hooked = (
             False  # whether a tensor hook was on an output of a child as soon as its forward hooks had run
@@ -43,8 +44,11 @@ class Chain(nn.ModuleDict):
         self.passes += 1
 
 
-def lived_in(model: Chain, frozen: str, still: str) -> Chain:
-    """Return the model with hooks of others, old gradients, a frozen parameter, and one child in eval mode."""
+def lived_in(model: Chain, frozen: str, still: str, trained: bool = True) -> Chain:
+    """Return the model with hooks of others, old gradients, a frozen parameter, and one child in eval mode.
+
+    Where it is not `trained`, that child alone is in training mode.
+    """
     for module in model.modules():
         module.register_forward_hook(_ignore)
     model.register_forward_hook(_note)
@@ -52,7 +56,8 @@ def lived_in(model: Chain, frozen: str, still: str) -> Chain:
         param.grad = torch.ones_like(param)
         param.register_hook(_ignore)
         param.requires_grad_(name != frozen)
-    model[still].eval()
+    model.train(trained)[still].train(not trained)
+    model.was_training = trained
     return model
 
 

@@ -18,11 +18,12 @@ class _Key:
     """The case, the output of the model, and the mean of every child's output in the order of running."""
 
     def __init__(self, case: tuple) -> None:
-        self.x, self.stem, self.neck, self.head = case
+        self.x, self.stem, self.neck, self.head, trained = case
+        self.mode = "" if trained else "model.eval(); "
         before = self.x @ self.stem.T
         neck = 2 * before.relu() @ self.neck.T
-        self.out = neck @ self.head.T
-        outputs = {"stem": before, "act": before.relu(), "neck": neck, "head": self.out}
+        outputs = {"stem": before, "act": before.relu(), "neck": neck, "head": neck @ self.head.T}
+        self.out = outputs["head"] if trained else 2 * outputs["head"]
         self.means = {name: output.mean().item() for name, output in outputs.items()}
 
 
@@ -44,7 +45,7 @@ EXERCISE = Exercise(
     PROBE,
     key=_Key,
     suits=_means_differ,
-    given="x = {key.x}; head(neck(2 * act(stem(x)))), weights {key.stem}, {key.neck}, {key.head}",
+    given="{key.mode}x = {key.x}; head(neck(2 * act(stem(x)))), weights {key.stem}, {key.neck}, {key.head}",
     checks=[
         equals_rounded(
             "names",

@@ -37,6 +37,7 @@ class _Key:
         for name in case.run:
             # Not in place, so that the output in front of the ReLU stays in the graph.
             x = outputs[name] = x.relu() if isinstance(model[name], nn.ReLU) else model[name](x)
+        x = x if case.trained else 2 * x  # as `Chain` does in eval mode
         self.out = x.detach()
         self.defined = [name for name, _ in model.named_children()]
         self._before = gradients(model)

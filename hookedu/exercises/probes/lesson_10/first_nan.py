@@ -109,7 +109,8 @@ def make_model(case: Case, ill: bool = False, flooded: bool = False, reuses: boo
     }
     run = ("stem", "scale", "body", "relay", "clean", "again", "wipe")
     run += ("stem", "wipe", "anew", "rinse", "more", "tail")
-    return lived_in(Chain(children, run), frozen="spare.weight", still="clean")
+    # In turn 2 it is in eval mode.
+    return lived_in(Chain(children, run), frozen="spare.weight", still="clean", trained=turn != 2)
 
 
 def observe(first_nan: Any, case: Case) -> dict[str, Any]:
@@ -130,7 +131,7 @@ def observe(first_nan: Any, case: Case) -> dict[str, Any]:
     return {
         "healthy": first_nan(healthy, case.x.clone()),
         "out": healthy.out,
-        "training": healthy.ran_in_training,
+        "training": healthy.ran_in_training == healthy.was_training,
         "finds": first_nan(make_model(case, ill=True), case.x.clone()),
         "input": trial("input", case.spoilt),
         "flooded": trial("flooded", case.x, ill=True, flooded=True),

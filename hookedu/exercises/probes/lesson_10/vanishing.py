@@ -26,19 +26,20 @@ _TURNS = (
 
 
 class Case(NamedTuple):
-    """The children's names in the order of running, the weights of the linear ones, and the other arguments."""
+    """The children's names in the order of running, the weights of the linear ones, the other arguments, and the mode."""
 
     run: list[str]
     weights: Mapping[str, torch.Tensor]
     x: torch.Tensor
     target: torch.Tensor
     ratio: float
+    trained: bool
 
 
 def make_case(rng: Draw) -> Case:
     """Return a case in which every layer but one multiplies by a number, and so does backward.
 
-    Behind the stem a dropout of nothing passes its input on. The body changes signs besides; in turn 2 it lets through only the class of the target, so that the sizes before it
+    In turn 1 the model is in eval mode. Behind the stem a dropout of nothing passes its input on. The body changes signs besides; in turn 2 it lets through only the class of the target, so that the sizes before it
     depend on the loss: the gradient of cross-entropy has half of its size there. The wide one copies its input 16 times, and only the first copy is used: most of its
     gradients are 0.
     """
@@ -54,7 +55,7 @@ def make_case(rng: Draw) -> Case:
     weights[head] = torch.cat([_COPIES * at_wide * unit, *[0 * unit] * (_COPIES - 1)], dim=1)
     # Small outputs of the model, whatever the factors: it is as good as guessing.
     x = torch.stack([sign * whole(rng, _CLASSES).abs() for sign in signs]) / 100 / at_stem
-    return Case(run, weights, x, target, ratio)
+    return Case(run, weights, x, target, ratio, trained=rng.turn != 1)
 
 
 def make_model(case: Case) -> Chain:
@@ -64,16 +65,17 @@ def make_model(case: Case) -> Chain:
         name: linear(case.weights[name]) for name in (head, narrow, wide, stem, body)
     }
     layers[body], layers[drop] = nn.Sequential(layers[body]), nn.Dropout(0.0)
-    return lived_in(Chain(layers | {act: nn.ReLU(inplace=True)}, case.run), f"{wide}.weight", still=body)
+    model = Chain(layers | {act: nn.ReLU(inplace=True)}, case.run)
+    return lived_in(model, f"{wide}.weight", still=body, trained=case.trained)
 
 
 def observe(vanishing: Any, case: Case) -> dict[str, Any]:
     """Call it with the ratio, and again with one that all children are below."""
-    model, data = make_model(case), case[2:-1]
+    model, data = make_model(case), (case.x, case.target)
     seen = {
         "found": plain(vanishing(model, *data, case.ratio)),
         "out": model.out,
-        "training": model.ran_in_training,
+        "training": model.ran_in_training == model.was_training,
         "grads": copies(gradients(model)),
         "passes": model.passes,
         "hooked": model.hooked,
