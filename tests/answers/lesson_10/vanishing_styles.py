@@ -105,7 +105,8 @@ edited(
     "10.4", None, ("sizes[name] < ratio * sizes[order[-1]]", "not sizes[name] >= sizes[order[-1]] * ratio")
 )
 edited("10.4", "other_mode", ("    try:\n", "    model.eval()\n    try:\n"))
-edited("10.4", "mode", ("    try:\n", "    model.train()\n    try:\n"), points=6)
+edited("10.4", "mode", ("    try:\n", "    model.train(model.training)\n    try:\n"), points=6)
+edited("10.4", "other_mode", ("    try:\n", "    model.train()\n    try:\n"))
 edited("10.4", "requires_grad", ("    try:\n", "    model.requires_grad_(True)\n    try:\n"), points=6)
 edited(
     "10.4", "runs", ("        F.cross", "        model(x)\n        order.clear()\n        F.cross"), points=6

@@ -11,19 +11,20 @@ from hookedu.exercises.checks.common import CALLS_NOW, HOOKS_FROZEN
 from hookedu.exercises.criteria import Check, Gives, Say
 from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.probes.lesson_10.gradient_means import PROBE
-from hookedu.exercises.tools import gradients
+from hookedu.exercises.tools import copies, gradients
 
 
 class _Key:
     """The means of the gradients in order of arrival, which only hooks tell, and what may be taken for them.
 
-    `grads` is every .grad as it should be, and `once` that of this pass alone.
+    `grads` is every .grad as it should be, `before` as it was, and `once` that of this pass alone.
     """
 
     def __init__(self, case: tuple) -> None:
         model, loss, x = case
         self.fresh = [name for name, p in model.named_parameters() if p.grad is None]
         self.means: dict[str, float] = {}
+        self.before = copies(gradients(model))
         self.once: dict[str, torch.Tensor] = {}
         self.frozen = {name for name, p in model.named_parameters() if not p.requires_grad}
 
@@ -72,7 +73,8 @@ def _first_other(saw: Any, key: _Key) -> str:
 
 def _zeroed(saw: Any, key: _Key) -> bool:
     grads = {name: saw.grads[name] for name in key.means}
-    old = [saw.grads[name] for name in key.old]
+    # No gradient reaches them in this pass; frozen ones are among them.
+    old = [saw.grads[name] for name, grad in key.grads.items() if grad is not None and name not in key.means]
     return (
         _alike(grads, key.once)
         or not any(grad is not None and grad.any() for grad in grads.values())
@@ -128,6 +130,7 @@ EXERCISE = Exercise(
             mistakes={
                 "twice": lambda saw, key: saw.passes > 1,
                 "not_written": lambda saw, key: saw.passes == 1 and not saw.written,
+                "put_back": lambda saw, key: saw.written and _alike(saw.grads, key.before),
                 "zeroes": _zeroed,
                 "keeps_graph": lambda saw, key: saw.attached and _alike(saw.grads, key.grads),
                 "fills_none": _fills_none,
