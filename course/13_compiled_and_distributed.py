@@ -578,8 +578,7 @@ def average(group, bucket):
     return future.then(lambda done: done.value()[0])
 
 net = torch.nn.Sequential(*(torch.nn.Linear(300, 300, bias=False) for _ in range(4)))
-# A bucket is full at 0.8 MiB, or 0.84 MB; each gradient has 0.36 MB.
-model = DistributedDataParallel(net, bucket_cap_mb=0.8)
+model = DistributedDataParallel(net, bucket_cap_mb=0.8)  # full at 0.84 MB; each gradient has 0.36
 model.register_comm_hook(dist.group.WORLD, average)  # WORLD: all processes
 for step in range(3):
     print("  step", step)
