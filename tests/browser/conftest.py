@@ -5,12 +5,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import BrowserContext, Page
+from playwright.sync_api import BrowserContext, Page, expect
 
 from tests.browser.lab import Lab, NoChromium, chromium, of_this_clone
 from tests.browser.notebook import Notebook, write_cells
 
 _FAILED = pytest.StashKey[bool]()
+# What is expected of a page is often the kernel's answer, and other tests keep the processors busy: not Playwright's 5 s.
+expect.set_options(timeout=30_000)
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
