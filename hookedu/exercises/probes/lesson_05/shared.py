@@ -17,7 +17,7 @@ _TEXT = "out of memory"
 
 
 class Failing:
-    """The `forward` of a broken layer: it raises an exception of the type `error`, which may change, and keeps the latest."""
+    """The `forward` of a broken layer: it raises an exception of the type `error`, which may change, and keeps it."""
 
     error: type[BaseException] = Interruption
     raised: BaseException | None = None

@@ -21,7 +21,11 @@ Case = namedtuple("Case", "x shape dtype first bias last log setting")
 
 
 def make_case(rng: Draw) -> Case:
-    """Return a case: in turn 0 with a number and a list that holds a tensor, in turn 2 with tensors of rank 0, in turn 3 with a dtype, empty tensors and a long log."""
+    """Return a case.
+
+    Turn 0 has a number and a list that holds a tensor, turn 2 tensors of rank 0, turn 3 a dtype, empty tensors and a
+    long log.
+    """
     shape = [(rng.randint(1, 4), rng.randint(2, 9)), (rng.randint(1, 4), 1), (), (0, rng.randint(2, 9))][
         rng.turn
     ]
@@ -89,7 +93,10 @@ def _takes(module: nn.Module, args: tuple, kwargs: dict[str, Any]) -> tuple[tupl
 
 
 def kinds(entry: Any) -> Any:
-    """Return an entry with every value as [name of its kind, value]; a torch.Size is a tuple, a Parameter a Tensor, and a dtype is written out."""
+    """Return an entry with every value as [name of its kind, value].
+
+    A torch.Size counts as a tuple, a Parameter as a Tensor, and a dtype is written as text.
+    """
     if not isinstance(entry, dict):
         return copies(entry)
     found = {}

@@ -16,7 +16,8 @@ _SHAPES = ((1, 3), (3, 3), (2, 1, 3), (2, 3))
 def make_case(rng: Draw) -> tuple[Any, ...]:
     """Return (x, weights of the stem, the neck and the head, trained); the ReLU changes some values, but not all.
 
-    In turn 1 the input is small and the model in eval mode, in turn 2 the input is larger than half precision can hold, in turn 3 a nan is in it.
+    In turn 1 the input is small and the model in eval mode; in turn 2 the input is larger than half precision can hold;
+    in turn 3 a nan is in it.
     """
     shape = _SHAPES[rng.turn]
     while True:

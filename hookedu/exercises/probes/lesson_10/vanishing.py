@@ -39,9 +39,10 @@ class Case(NamedTuple):
 def make_case(rng: Draw) -> Case:
     """Return a case in which every layer but one multiplies by a number, and so does backward.
 
-    In turn 1 the model is in eval mode. Behind the stem a dropout of nothing passes its input on. The body changes signs besides; in turn 2 it lets through only the class of the target, so that the sizes before it
-    depend on the loss: the gradient of cross-entropy has half of its size there. The wide one copies its input 16 times, and only the first copy is used: most of its
-    gradients are 0.
+    In turn 1 the model is in eval mode. Behind the stem a dropout of nothing passes its input on. The body changes
+    signs besides; in turn 2 it lets through only the class of the target, so that the sizes before it depend on the
+    loss: the gradient of cross-entropy has half of its size there. The wide one copies its input 16 times, and only the
+    first copy is used: most of its gradients are 0.
     """
     ratio, (at_stem, at_act, at_body, at_wide), signs = _TURNS[rng.turn]
     unit, target = torch.eye(_CLASSES), torch.tensor([rng.randrange(1, _CLASSES) for _ in signs])

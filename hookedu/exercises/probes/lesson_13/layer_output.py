@@ -90,6 +90,16 @@ def _unrestored(layer_output: Any, compiled: nn.Module, x: torch.Tensor) -> list
     return left + (["stance"] if str(frames._stance) != stance else [])
 
 
+def _compiled(model: Net, backend: Any) -> Any:
+    """Compile a model on its own.
+
+    Dynamo keeps compiled code with the code object, which all instances of a class share: checks would reuse each
+    other's compilations, and after the eighth nothing would be compiled at all.
+    """
+    model.forward = MethodType(FunctionType(Net.forward.__code__.replace(), Net.forward.__globals__), model)
+    return torch.compile(model, backend=backend, dynamic=False)
+
+
 def doubles(x: torch.Tensor) -> torch.Tensor:
     """Return a batch of one, in float64 and of three dimensions; its digits do not fit into float32."""
     return x.double()[None] + 2**-40
@@ -98,7 +108,7 @@ def doubles(x: torch.Tensor) -> torch.Tensor:
 def _of_doubles(layer_output: Any, case: tuple[torch.Tensor, torch.Tensor, torch.Tensor]) -> Any:
     """Return what the answer gives for the last layer of a model in float64; None if it raises an exception."""
     first, second, x = case
-    compiled: Any = torch.compile(Net(first, second).double(), backend="eager", dynamic=False)
+    compiled = _compiled(Net(first, second).double(), "eager")
     compiled(doubles(x))
     with contextlib.suppress(Exception):
         return layer_output(compiled, LAYERS[1], doubles(x))
@@ -114,15 +124,12 @@ def observe(layer_output: Any, case: tuple[torch.Tensor, torch.Tensor, torch.Ten
     model, ran = Net(first, second), []
     model.encoder.eval()  # other than the rest, so that one call of train() cannot restore all
     model.head.weight.grad = torch.ones(2, 2)
-    # Dynamo keeps compiled code with the code object, which all instances of a class share: checks would reuse each
-    # other's compilations, and after the eighth nothing would be compiled at all.
-    model.forward = MethodType(FunctionType(Net.forward.__code__.replace(), Net.forward.__globals__), model)
 
     def backend(graph: torch.fx.GraphModule, inputs: Any) -> Any:
         """Compile nothing, as "eager" does, and note each run of the graph."""
         return lambda *args: ran.append(graph) or graph.forward(*args)
 
-    compiled: Any = torch.compile(model, backend=backend, dynamic=False)
+    compiled = _compiled(model, backend)
     with settings() as changed:
         compiled(x)
         # Only now: where hooks are part of the compiled code, a further one makes Dynamo compile anew.
